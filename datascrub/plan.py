@@ -1,0 +1,47 @@
+"""The plan of a scan: what the source is, decided once for the set, written into the run, and never guessed again per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from datascrub.config import PRECISIONS, DataConfig
+from datascrub.model import Field, Limits, Role
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every shard is read and measured by.
+
+    container: name of the reader. layout: name of the record layout, None where the container has none of its own.
+    settings: the reader's own JSON values (sub-databases, files, compression …), as its survey found them.
+    fingerprint: the reader's account of the source's outside (sizes, times), to notice a change.
+    task: declared, else guessed from the probed labels.
+    """
+
+    source: str
+    container: str
+    layout: str | None
+    fields: tuple[Field, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    data: DataConfig = DataConfig()
+    limits: Limits = Limits()
+    task: str = "unlabelled"
+
+    def fields_of(self, *roles: Role) -> tuple[Field, ...]:
+        return tuple(f for f in self.fields if f.role in roles)
+
+    def declared(self) -> dict[str, Any]:
+        """What the owner declares of the set, by the names that conditions use; None where nothing is declared."""
+        return {
+            "task": self.task,
+            "classes": self.data.class_count,
+            "class_names": self.data.classes if isinstance(self.data.classes, tuple) else None,
+            "ignore_labels": self.data.ignore_labels,
+            "precision": self.data.precision,
+            "precision_max": PRECISIONS[self.data.precision],
+            "batch_size": self.data.batch_size,
+            "loader": self.data.loader or "",
+        }

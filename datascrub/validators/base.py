@@ -1,0 +1,96 @@
+"""What a validator is."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from datascrub.model import Column, Field, Finding, Kind, Role
+from datascrub.rules import Measurement, Rule
+from datascrub.rules.rows import RowJudge
+
+_DTYPES: Mapping[str, Any] = {"BOOLEAN": bool, "BIGINT": np.int64, "DOUBLE": np.float64}
+
+
+@dataclasses.dataclass(frozen=True)
+class Validator(ABC):
+    """Measures one column of a batch, and holds the rules that judge its measurements.
+
+    A frozen dataclass: its fields are its parameters, and each may be set in `[rules.<code>]` of the configuration. Its docstring is its page.
+    """
+
+    roles: ClassVar[frozenset[Role]]
+    kinds: ClassVar[frozenset[Kind]]
+    measures: ClassVar[Mapping[str, Measurement]]
+    version: ClassVar[int] = 1
+    """Goes up when the same bytes would be measured differently, so that older facts are not taken over."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of class and file with hyphens: ImageIntegrity -> image-integrity."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+
+    def applies(self, field: Field) -> bool:
+        return field.role in self.roles and field.kind in self.kinds
+
+    def parameters(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    @abstractmethod
+    def measure(self, column: Column) -> Mapping[str, np.ndarray]:
+        """One value for each sample and measurement: (N,) arrays. NULL, "not measured", is a masked entry (None in text and list columns).
+
+        Non-finite numbers never travel as floats: they are counted, or told by a boolean.
+        """
+
+    @abstractmethod
+    def rules(self) -> Sequence[Rule]:
+        """The rules that judge the measurements."""
+
+    def blank(self, count: int) -> dict[str, np.ndarray]:
+        """All measurements of `count` samples, NULL everywhere: fill in what is known (assigning unmasks)."""
+        made: dict[str, np.ndarray] = {}
+        for name, measurement in self.measures.items():
+            dtype = _DTYPES.get(measurement.type)
+            made[name] = np.full(count, None, object) if dtype is None else np.ma.MaskedArray(np.zeros(count, dtype), np.ones(count, bool))
+        return made
+
+    def check(self, value: Any, key: str | None = None) -> list[Finding]:
+        """Findings on one value: bytes, a numpy array, a PIL image, a torch tensor, a number or a text. Rules about the set are not asked."""
+        column = as_column(value, self.roles, self.kinds)
+        judge = RowJudge(self.rules(), frozenset(self.measures), self.parameters())
+        return judge.findings(column.field.name, self.measure(column), [key])
+
+
+def as_column(value: Any, roles: frozenset[Role], kinds: frozenset[Kind], name: str | None = None) -> Column:
+    """One value as a column of one, in a role that `roles` allows.
+
+    Raises TypeError where the value can't be what these roles and kinds hold.
+    """
+    held: Any
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        held, kind = bytes(value), Kind.ENCODED if Kind.ENCODED in kinds else Kind.TEXT
+    elif isinstance(value, str):
+        held, kind = value, Kind.TEXT
+    elif value is None:
+        held, kind = None, Kind.ARRAY if Kind.ARRAY in kinds else next(iter(kinds))
+    else:
+        held, kind = _as_array(value), Kind.ARRAY
+    if kind not in kinds:
+        raise TypeError(f"a validator of {', '.join(sorted(kinds))} can't check {type(value).__name__}")
+    order = (Role.IMAGE, Role.ARRAY, Role.LABEL, Role.TEXT, Role.MASK, Role.BOXES, Role.WEIGHT, Role.ID)
+    role = next(role for role in order if role in roles)
+    dtype, shape = (str(held.dtype), tuple(held.shape)) if isinstance(held, np.ndarray) else (None, None)
+    return Column(Field(name or role.value, role, kind, dtype, shape), [held])
+
+
+def _as_array(value: Any) -> np.ndarray:
+    if hasattr(value, "detach"):  # torch: numpy refuses a tensor that needs a gradient or lives on a device, and has no bfloat16
+        tensor = value.detach().cpu()
+        return np.asarray(tensor.float() if "bfloat16" in str(tensor.dtype) else tensor)
+    return np.asarray(value)
