@@ -63,7 +63,7 @@ class CopyError(DatascrubError):
     exit_code = 5
 
 
-class ChildDied(DatascrubError):
+class ChildDiedError(DatascrubError):
     """A child process was killed or hung while it worked on foreign bytes.
 
     cause: the signal's name (SIGSEGV, SIGBUS, SIGKILL, …), or "timeout".
@@ -77,5 +77,5 @@ class ChildDied(DatascrubError):
         return _restore_death, (type(self), self.what, self.fix, self.cause)  # type: ignore[return-value]  # one more argument than the base
 
 
-def _restore_death(kind: type[ChildDied], what: str, fix: str, cause: str) -> ChildDied:
+def _restore_death(kind: type[ChildDiedError], what: str, fix: str, cause: str) -> ChildDiedError:
     return kind(what, fix=fix, cause=cause)

@@ -1,0 +1,174 @@
+"""Facts on disk: numpy columns -> Parquet, one row a sample, one STRUCT column a field; and the view that judges read.
+
+NULL means "not measured" and nothing else: a NaN would become NULL on the way, so none is let in.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datascrub.rules import Measurement
+from datascrub.rules.expression import literal, quoted
+from datascrub.run.folder import RunFolder
+
+if TYPE_CHECKING:
+    import duckdb
+
+ROWS_A_FILE = 100_000
+_PLACE = {"shard": "INTEGER", "row": "BIGINT", "key": "VARCHAR", "file": "VARCHAR", "offset": "BIGINT"}
+_PLAIN = {"BOOLEAN": bool, "BIGINT": np.int64, "DOUBLE": np.float64}
+
+Schema = Mapping[str, Mapping[str, Measurement]]
+"""field -> measurement -> what it is"""
+
+
+@dataclass
+class FactsTable:
+    """Measurements of a shard, gathered batch by batch."""
+
+    schema: Schema
+    place: dict[str, list[np.ndarray]]
+    values: dict[tuple[str, str], list[np.ndarray]]
+
+    @classmethod
+    def empty(cls, schema: Schema) -> FactsTable:
+        return cls(schema, {name: [] for name in _PLACE}, {(f, m): [] for f, its in schema.items() for m in its})
+
+    def add(self, place: Mapping[str, np.ndarray], measured: Mapping[str, Mapping[str, np.ndarray]], count: int) -> None:
+        """One batch: its place columns, and for each field the measurements; what is not given is NULL."""
+        for name, chunks in self.place.items():
+            chunks.append(place[name])
+        for (field, name), chunks in self.values.items():
+            column = measured.get(field, {}).get(name)
+            chunks.append(_nulls(count, self.schema[field][name].type) if column is None else column)
+
+    def write(self, place: Path, metadata: Mapping[str, Any]) -> None:
+        """Write the Parquet file aside and rename it; metadata is kept in it as JSON under "account"."""
+        columns = {f"p{i}": _joined(chunks, _PLACE[name]) for i, (name, chunks) in enumerate(self.place.items())}
+        selects = [f"p{i}::{type_} AS {quoted(name)}" for i, (name, type_) in enumerate(_PLACE.items())]
+        numbered = {key: f"c{i}" for i, key in enumerate(self.values)}
+        columns |= {numbered[key]: _joined(chunks, self.schema[key[0]][key[1]].type) for key, chunks in self.values.items()}
+        for field, its in self.schema.items():
+            members = ", ".join(f"{quoted(name)} := {numbered[field, name]}::{what.type}" for name, what in its.items())
+            selects.append(f"struct_pack({members}) AS {quoted(field)}")
+        aside = place.with_name(place.name + ".part")
+        with connect(threads=1) as connection:
+            connection.register("columns", columns)
+            note = literal(json.dumps(metadata, default=str))
+            connection.execute(
+                f"COPY (SELECT {', '.join(selects)} FROM columns) TO {literal(str(aside))} (FORMAT parquet, KV_METADATA {{account: {note}}})"
+            )
+        aside.replace(place)
+
+
+def _nulls(count: int, type_: str) -> np.ndarray:
+    dtype = _PLAIN.get(type_)
+    return np.full(count, None, object) if dtype is None else np.ma.MaskedArray(np.zeros(count, dtype), np.ones(count, bool))
+
+
+def _joined(chunks: Sequence[np.ndarray], type_: str) -> np.ndarray:
+    dtype = _PLAIN.get(type_)
+    if not chunks:
+        return np.empty(0, object if dtype is None else dtype)
+    has_nulls = any(isinstance(chunk, np.ma.MaskedArray) for chunk in chunks)
+    joined: np.ndarray = np.ma.concatenate(chunks) if has_nulls else np.concatenate(chunks)  # type: ignore[no-untyped-call]  # numpy.ma has no types
+    if joined.dtype.kind == "f" and not np.isfinite(joined.data if isinstance(joined, np.ma.MaskedArray) else joined).all():
+        # A NaN would silently become NULL, and an infinity compare as a number: both would hide what a rule should see.
+        data = np.ma.getdata(joined)
+        joined = np.ma.MaskedArray(np.where(np.isfinite(data), data, 0), np.ma.getmaskarray(joined) | ~np.isfinite(data))
+    return joined
+
+
+def connect(threads: int | None = None, memory: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A database in memory."""
+    import duckdb
+
+    config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    if threads is not None:
+        config["threads"] = threads
+    if memory is not None:
+        config["memory_limit"] = memory
+    return duckdb.connect(config=config)
+
+
+def fact_files(run: RunFolder) -> list[str]:
+    return sorted(str(file) for file in run.facts.glob("*.parquet"))
+
+
+def open_facts(run: RunFolder) -> duckdb.DuckDBPyConnection:
+    """A connection with the view `facts`: number, key, file, offset, and one STRUCT a field, of what is measured so far.
+
+    External access is off and the configuration locked afterwards: SQL of a user's rule reads these facts and nothing else.
+    """
+    connection = connect()
+    files = fact_files(run)
+    if run.measured() is not None:
+        select = f"SELECT * FROM read_parquet({_list(files)})"
+    else:
+        select = f"SELECT row_number() OVER (ORDER BY shard, row) - 1 AS number, * EXCLUDE (shard, row) FROM read_parquet({_list(files)})"
+    connection.execute("SET preserve_insertion_order = true")
+    if files:
+        connection.execute(f"CREATE VIEW facts AS {select}")
+    connection.execute(f"SET allowed_directories = [{literal(str(run.facts))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _list(files: Iterable[str]) -> str:
+    return "[" + ", ".join(literal(file) for file in files) + "]"
+
+
+def accounts(run: RunFolder) -> list[dict[str, Any]]:
+    """The account that each shard's file carries, in the order of shards."""
+    files = fact_files(run)
+    if not files:
+        return []
+    with connect() as connection:
+        rows = connection.execute(
+            f"SELECT file_name, value FROM parquet_kv_metadata({_list(files)}) WHERE key = 'account' ORDER BY file_name"
+        ).fetchall()
+    return [json.loads(bytes(value).decode("utf-8")) for _, value in rows]
+
+
+def compact(run: RunFolder, measured: Mapping[str, Any]) -> None:
+    """Rewrite the shards' files as files of some 100,000 rows with the final numbers, and the account of the whole beside them."""
+    place = run.path / "facts.new"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    files = fact_files(run)
+    if files:
+        with connect() as connection:
+            connection.execute("SET preserve_insertion_order = true")
+            ordered = f"SELECT row_number() OVER (ORDER BY shard, row) - 1 AS number, * EXCLUDE (shard, row) FROM read_parquet({_list(files)})"
+            total = connection.execute(f"SELECT count(*) FROM read_parquet({_list(files)})").fetchall()[0][0]
+            if total <= ROWS_A_FILE:
+                target = place / "facts-000000.parquet"
+                connection.execute(f"COPY ({ordered} ORDER BY number) TO {literal(str(target))} (FORMAT parquet)")
+            else:
+                _compact_in_groups(connection, files, place)
+    run.write_json(place / "measured.json", measured)
+    run.swap_facts(place)
+
+
+def _compact_in_groups(connection: duckdb.DuckDBPyConnection, files: Sequence[str], place: Path) -> None:
+    """File by file in the order of shards, so that memory holds one group and never the set."""
+    group: list[str] = []
+    rows = first = written = 0
+    for position, file in enumerate(files):
+        group.append(file)
+        rows += connection.execute(f"SELECT count(*) FROM read_parquet({_list([file])})").fetchall()[0][0]
+        if rows >= ROWS_A_FILE or position == len(files) - 1:
+            target = place / f"facts-{written:06d}.parquet"
+            ordered = (
+                f"SELECT row_number() OVER (ORDER BY shard, row) - 1 + {first} AS number, * EXCLUDE (shard, row) FROM read_parquet({_list(group)})"
+            )
+            connection.execute(f"COPY ({ordered} ORDER BY number) TO {literal(str(target))} (FORMAT parquet)")
+            group, first, rows, written = [], first + rows, 0, written + 1

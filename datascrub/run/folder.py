@@ -1,0 +1,163 @@
+"""One run on disk: where everything lies, who holds it, and how far it got."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from datascrub.errors import UsageError
+from datascrub.run.plan_file import RunPlan, from_json
+
+_RESULTS = ("plan.json", "facts", "listing.json", "findings.parquet", "quarantine.csv", "summary.json")
+_OURS = {name + end for name in (*_RESULTS, "run.lock", "notes", "scratch", "previous", "facts.new", "facts.old") for end in ("", ".part")}
+
+
+class RunFolder:
+    """The folder of a run. A shard whose facts file is in place is done; nothing else is state."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.plan_file = path / "plan.json"
+        self.facts = path / "facts"
+        self.findings = path / "findings.parquet"
+        self.quarantine = path / "quarantine.csv"
+        self.summary_file = path / "summary.json"
+        self.notes = path / "notes"
+        self.scratch = path / "scratch"
+        self.previous = path / "previous"
+        self._lock: IO[bytes] | None = None
+
+    # -- who holds it ---------------------------------------------------------------------------------------------------------------
+
+    def create(self) -> None:
+        """Make the folder. Raises UsageError where it holds something that is no run, or can't be written."""
+        if self.path.exists() and (not self.path.is_dir() or any(entry.name not in _OURS for entry in self.path.iterdir())):
+            raise UsageError(f"{self.path} exists and is no run folder", fix="choose another with --out")
+        try:
+            self.facts.mkdir(parents=True, exist_ok=True)
+            self.notes.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"can't write the run folder {self.path}: {error.strerror}", fix="choose a place with --out") from error
+
+    def hold(self) -> None:
+        """Take the run for this process until release; a lock of the kernel, gone with the process however it ends.
+
+        Raises UsageError where another process holds it.
+        """
+        self._lock = (self.path / "run.lock").open("ab")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            self._lock = None
+            raise UsageError(f"another scan is live in {self.path}", fix="wait for it, or choose another folder with --out") from None
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def is_live(self) -> bool:
+        """Whether a scan holds it now."""
+        lock = self.path / "run.lock"
+        if not lock.exists():
+            return False
+        with lock.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+    # -- what it holds --------------------------------------------------------------------------------------------------------------
+
+    def plan(self) -> RunPlan:
+        """The plan of this run. Raises UsageError where the folder is no run."""
+        try:
+            return from_json(json.loads(self.plan_file.read_text("utf-8")))
+        except FileNotFoundError:
+            raise UsageError(f"{self.path} is no run folder", fix="give the folder that a scan wrote (NAME.datascrub)") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"the plan in {self.path} can't be read: {error}", fix="scan again") from error
+
+    def write_plan(self, plan: RunPlan) -> None:
+        self.write_json(self.plan_file, plan.as_json())
+
+    def summary(self) -> dict[str, Any] | None:
+        """The summary of a finished run, else None."""
+        try:
+            made: dict[str, Any] = json.loads(self.summary_file.read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return made
+
+    def write_json(self, place: Path, value: Mapping[str, Any]) -> None:
+        """Write aside, then rename: a file that is there is whole."""
+        aside = place.with_name(place.name + ".part")
+        aside.write_text(json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n", "utf-8")
+        aside.replace(place)
+
+    def shard_file(self, number: int) -> Path:
+        return self.facts / f"shard-{number:06d}.parquet"
+
+    def note_file(self, number: int) -> Path:
+        return self.notes / f"{number:06d}.note"
+
+    def done_shards(self) -> set[int]:
+        """Numbers of the shards whose facts are in place."""
+        return {int(file.stem.removeprefix("shard-")) for file in self.facts.glob("shard-*.parquet")}
+
+    def measured(self) -> dict[str, Any] | None:
+        """The account of the whole measuring, where it came to its end, else None."""
+        try:
+            made: dict[str, Any] = json.loads((self.facts / "measured.json").read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        return made
+
+    def write_listing(self, shards: int, parts: list[dict[str, Any]]) -> None:
+        """The end of the listing: how many shards there are, and the parts that it met."""
+        self.write_json(self.path / "listing.json", {"shards": shards, "parts": parts})
+
+    def listed_parts(self) -> list[dict[str, Any]]:
+        """The parts that the listing met; none while it is not at its end."""
+        try:
+            return list(json.loads((self.path / "listing.json").read_text("utf-8"))["parts"])
+        except FileNotFoundError:
+            return []
+
+    # -- its lives ------------------------------------------------------------------------------------------------------------------
+
+    def retire(self) -> None:
+        """Move what is here to previous/, to make place for a new run of the same source."""
+        aside = self.path / "previous.part"
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        for name in _RESULTS:
+            if (self.path / name).exists():
+                (self.path / name).rename(aside / name)
+        shutil.rmtree(self.previous, ignore_errors=True)
+        aside.rename(self.previous)
+        shutil.rmtree(self.notes, ignore_errors=True)
+        self.create()
+
+    def heal(self) -> None:
+        """Finish or undo what a kill left between two renames of the compaction."""
+        compacted, old = self.path / "facts.new", self.path / "facts.old"
+        if compacted.exists() and not self.facts.exists():
+            compacted.rename(self.facts)
+        shutil.rmtree(compacted, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def swap_facts(self, compacted: Path) -> None:
+        """Put the compacted facts in the place of the shards' files."""
+        old = self.path / "facts.old"
+        self.facts.rename(old)
+        compacted.rename(self.facts)
+        shutil.rmtree(old)
+        shutil.rmtree(self.notes, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)

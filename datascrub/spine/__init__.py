@@ -1,0 +1,1 @@
+"""The spine: survey, measure one shard, judge, account."""

@@ -1,0 +1,219 @@
+"""One shard: read, measure, write its facts. Runs in a worker process; only counts come back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datascrub.model import RECORD, Batch, Part, Problem, Role, Shard
+from datascrub.plan import Plan
+from datascrub.readers import Reader
+from datascrub.registry import load, reader_named, validators
+from datascrub.rules.rows import RowJudge
+from datascrub.run.facts import FactsTable, Schema
+from datascrub.run.folder import RunFolder
+from datascrub.run.plan_file import Choice, RunPlan
+from datascrub.spine.note import Note, read_note
+from datascrub.validators.base import Validator
+
+UNREADABLE = "record-unreadable"
+"""the one problem that is not the data's: its bytes could not be had"""
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """A shard to measure, and how carefully.
+
+    careful: rows from start to stop are taken one by one, since a worker died among them. condemned: row -> how it killed; such a row is named
+    and not touched. suspect: the row that the last death was blamed on.
+    """
+
+    run: str
+    shard: Shard
+    batch_size: int = 1024
+    careful: tuple[int, int] | None = None
+    condemned: Mapping[int, str] = field(default_factory=dict)
+    suspect: int = -1
+    rows: frozenset[int] | None = None
+    tmp: str | None = None
+    sample_s: float = 60.0
+
+    def is_stuck(self) -> bool:
+        """Whether what is in hand has been in hand for longer than its samples may take."""
+        import time
+
+        hand = read_note(RunFolder(Path(self.run)).note_file(self.shard.number))
+        # A batch may take the limit of one sample, and a second more for each of its samples.
+        return hand is not None and time.monotonic() - hand.since > self.sample_s + (hand.stop - hand.start if not hand.careful else 0)
+
+
+@dataclass
+class ShardAccount:
+    """What became of a shard: rows read, by verdict; the parts met; batches taken."""
+
+    shard: int
+    records: int = 0
+    errors: int = 0
+    unreadable: int = 0
+    size_bytes: int = 0
+    parts: list[dict[str, Any]] = field(default_factory=list)
+
+
+def schema_of(plan: Plan) -> Schema:
+    """The measurements of each field, in the order of the plan."""
+    return {
+        each.name: {name: what for kind in validators() if kind().applies(each) for name, what in kind.measures.items()}
+        for each in (RECORD, *plan.fields)
+        if each.role is not Role.IGNORE and any(kind().applies(each) for kind in validators())
+    }
+
+
+def measuring(plan: Plan, backend: str) -> dict[str, list[Validator]]:
+    """The validators of each field, with the parameters that measuring needs."""
+    made = [_made(kind, backend) for kind in validators()]
+    return {each.name: [v for v in made if v.applies(each)] for each in (RECORD, *plan.fields) if each.role is not Role.IGNORE}
+
+
+def _made(kind: type[Validator], backend: str) -> Validator:
+    return kind(backend=backend) if "backend" in kind.__dataclass_fields__ else kind()  # type: ignore[call-arg]  # the field that was just looked up
+
+
+@functools.lru_cache(maxsize=2)
+def _opened(run: str, stamp: int, tmp: str | None) -> tuple[RunPlan, Reader]:
+    """The plan and reader of a run, once in each worker. stamp: changes when the plan is written anew."""
+    run_plan = RunFolder(Path(run)).plan()
+    load(run_plan.load)
+    kind = reader_named(run_plan.plan.container)
+    scratch = Path(tmp) if tmp else None
+    return run_plan, kind(Path(run_plan.plan.source), limits=run_plan.plan.limits, tmp=scratch)
+
+
+class _Measurer:
+    """Measures batches into a table, and keeps the account."""
+
+    def __init__(self, run_plan: RunPlan, shard: int) -> None:
+        self.plan = run_plan.plan
+        self.validators = measuring(self.plan, run_plan.backend)
+        self.table = FactsTable.empty(schema_of(self.plan))
+        self.account = ShardAccount(shard)
+        declared = self.plan.declared()
+        self.judges = {
+            name: RowJudge(
+                [rule for v in its for rule in v.rules() if rule.severity == "error"],
+                frozenset(m for v in its for m in v.measures),
+                {**declared, **{k: p for v in its for k, p in v.parameters().items() if p is not None}},
+            )
+            for name, its in self.validators.items()
+        }
+
+    def add(self, batch: Batch) -> None:
+        count = len(batch)
+        measured: dict[str, dict[str, np.ndarray]] = {}
+        wrong = np.zeros(count, bool)
+        for name, column in {**batch.columns, "record": batch.record_column()}.items():
+            its = self.validators.get(name, [])
+            rows: dict[str, np.ndarray] = {}
+            for validator in its:
+                rows |= validator.measure(column)
+            measured[name] = rows
+            for bound in self.judges[name].bound if its else ():
+                wrong |= bound.condition.numpy(rows)
+        self.table.add(_place(batch, self.account.shard), measured, count)
+        self.account.records += count
+        self.account.errors += int(wrong.sum())
+        self.account.unreadable += sum(problem.code == UNREADABLE for problem in batch.problems.values())
+        self.account.size_bytes += int(batch.sizes.sum())
+
+
+def _place(batch: Batch, shard: int) -> dict[str, np.ndarray]:
+    count = len(batch)
+    offsets = batch.offsets if batch.offsets is not None else [None] * count
+    known = np.array([offset is not None for offset in offsets], bool)
+    return {
+        "shard": np.full(count, shard, np.int32),
+        "row": np.asarray(batch.rows, np.int64),
+        "key": np.array(batch.keys, object),
+        "file": np.array(batch.files if batch.files is not None else [None] * count, object),
+        "offset": np.ma.MaskedArray(np.array([offset or 0 for offset in offsets], np.int64), ~known),
+    }
+
+
+def measure_shard(task: ShardTask) -> ShardAccount:
+    """Measure one shard and put its facts in place."""
+    folder = RunFolder(Path(task.run))
+    run_plan, reader = _opened(task.run, folder.plan_file.stat().st_mtime_ns, task.tmp)
+    measurer = _Measurer(run_plan, task.shard.number)
+    note = Note(folder.note_file(task.shard.number), task.suspect)
+    for piece in _pieces(run_plan.plan, reader, task, note):
+        if isinstance(piece, Part):
+            measurer.account.parts.append(asdict(piece))
+            continue
+        for row, cause in task.condemned.items():
+            found = np.flatnonzero(piece.rows == row)
+            if len(found):
+                piece.problems[int(found[0])] = _condemned(cause)
+        measurer.add(piece)
+    measurer.table.write(folder.shard_file(task.shard.number), asdict(measurer.account))
+    note.done()
+    return measurer.account
+
+
+def _condemned(cause: str) -> Problem:
+    if cause == "timeout":
+        return Problem("sample-times-out", "took longer than the limit of one sample")
+    return Problem("sample-kills-decoder", f"killed the process that worked on it ({cause})")
+
+
+def _pieces(plan: Plan, reader: Reader, task: ShardTask, note: Note) -> Iterator[Batch | Part]:
+    """The batches and parts of a shard; the rows that are in hand next are noted before they are read."""
+    end = task.shard.count if task.shard.count is not None else 1 << 62
+    spans = [(0, end, False)]
+    if task.careful:
+        start, stop = task.careful
+        spans = [(0, start, False), (start, min(stop, end), True), (min(stop, end), end, False)]
+    for start, stop, careful in spans:
+        if start < stop:
+            yield from _span(plan, reader, task, note, start, stop, careful)
+
+
+def _span(plan: Plan, reader: Reader, task: ShardTask, note: Note, start: int, stop: int, careful: bool) -> Iterator[Batch | Part]:
+    is_whole = start == 0 and stop >= (task.shard.count or 1 << 62)
+    rows = task.rows
+    if not is_whole:
+        span = range(start, min(stop, start + (1 << 20)))  # an unknown end is a shard of one compressed file; a million rows at a time
+        rows = frozenset(span) if rows is None else rows & frozenset(span)
+    size = 1 if careful else task.batch_size
+    note.take(start, min(stop, start + size), careful)
+    for piece in reader.read(plan, task.shard, batch_size=size, rows=rows, untouched=frozenset(task.condemned)):
+        if isinstance(piece, Part):
+            if is_whole or start == 0:  # a part is met again by every span that passes it; it is told once
+                yield piece
+            continue
+        first, last = int(piece.rows[0]), int(piece.rows[-1]) + 1
+        note.take(first, last, careful)
+        yield _limited(piece, plan)
+        note.take(last, min(stop, last + size), careful)
+
+
+def _limited(batch: Batch, plan: Plan) -> Batch:
+    for column in batch.columns.values():
+        column.limits = plan.limits
+    return batch
+
+
+def chosen_rows(choice: Choice, shard: Shard, total: int | None) -> frozenset[int] | None:
+    """The rows of a shard that a partial scan measures: seeded, spread over the source, the same in every run; None for all."""
+    if choice.is_everything or shard.count is None:
+        return None
+    if choice.limit is not None and total and shard.first is not None:
+        picked = np.sort(np.random.default_rng(choice.seed).choice(total, min(choice.limit, total), replace=False))
+        inside = picked[(picked >= shard.first) & (picked < shard.first + shard.count)] - shard.first
+        return frozenset(inside.tolist())
+    share = choice.share if choice.share is not None else min(1.0, (choice.limit or 0) / max(total or 1, 1))
+    lots = np.random.default_rng([choice.seed, shard.number]).random(shard.count)
+    return frozenset(np.flatnonzero(lots < share).tolist())
