@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from datascrub.config import Config
 from datascrub.engines.isolated import call, stream
-from datascrub.engines.local import Died, Interrupts, Local, default_workers
+from datascrub.engines.local import Died, Interrupts, Local
+from datascrub.engines.resources import default_workers, worker_bytes
 from datascrub.errors import ChildDiedError, CopyError, SourceError, UsageError
 from datascrub.model import Finding, Part, Role, Severity
 from datascrub.network.choose import choose_backend
@@ -215,7 +216,7 @@ def _measure(folder: RunFolder, run_plan: RunPlan, workers: int, batch_size: int
 
     with Interrupts() as interrupts:
         try:
-            for account in Local(workers).map(measure_shard, tasks(), again):
+            for account in _engine(workers, run_plan).map(measure_shard, tasks(), again):
                 assert isinstance(account, ShardAccount)
                 watcher.advanced(account.records, account.errors)
             folder.write_listing(0, listed)
@@ -233,6 +234,11 @@ def _measure(folder: RunFolder, run_plan: RunPlan, workers: int, batch_size: int
     if not reasons:
         compact(folder, asdict(measured))
     return measured
+
+
+def _engine(workers: int, run_plan: RunPlan) -> Local:
+    # A GPU's driver maps more than it uses: such workers are not confined.
+    return Local(workers, worker_bytes(workers) if run_plan.backend == "numpy" else None)
 
 
 def _changed(run_plan: RunPlan) -> list[str]:

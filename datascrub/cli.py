@@ -107,6 +107,8 @@ def _parser() -> argparse.ArgumentParser:
 
     rules = commands.add_parser("rules", help="the catalogue of rules")
     rules.set_defaults(command=_rules)
+    facts = commands.add_parser("facts", help="what is measured: name, type, unit, range")
+    facts.set_defaults(command=_facts)
     explain = commands.add_parser("explain", help="the page of a rule")
     explain.add_argument("code")
     explain.set_defaults(command=_explain)
@@ -306,6 +308,15 @@ def _rules(args: argparse.Namespace) -> int:
     from datascrub.report import text
 
     _say(text.rule_lines([(code, entry.rule, entry.validator.name()) for code, entry in catalogue().items()]))
+    return 0
+
+
+def _facts(args: argparse.Namespace) -> int:
+    from datascrub.registry import validators
+    from datascrub.report import text
+
+    for kind in validators():
+        _say(text.measurements(kind.name(), sorted(kind.roles), kind.measures))
     return 0
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from datascrub.engines.isolated import cause_of
 from datascrub.engines.processes import context
+from datascrub.engines.resources import confine
 
 R = TypeVar("R")
 
@@ -33,10 +31,13 @@ class Died:
 
 
 class Local:
-    """Worker processes of this machine (pebble: a death costs its own task alone)."""
+    """Worker processes of this machine (pebble: a death costs its own task alone).
 
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
+    worker_bytes: memory that one worker may take; more is a MemoryError of the sample in hand, not the end of the container.
+    """
+
+    def __init__(self, workers: int, worker_bytes: int | None = None) -> None:
+        self.workers, self.worker_bytes = workers, worker_bytes
 
     def map(self, function: Callable[[Any], R], tasks: Iterable[Any], again: Callable[[Died], Iterable[Any]]) -> Iterator[R]:
         """function(task) for each task, as they finish. Tasks are taken lazily, two for each worker at a time.
@@ -45,7 +46,7 @@ class Local:
         """
         from pebble import ProcessPool
 
-        pool = ProcessPool(max_workers=self.workers, context=context())
+        pool = ProcessPool(max_workers=self.workers, initializer=confine, initargs=(self.worker_bytes,), context=context())
         source, waiting, running = iter(tasks), list[Any](), dict[Future[R], Any]()
         watch = _Watchdog(running)
         try:
@@ -105,32 +106,6 @@ class _Watchdog:
         return id(task) in self.stuck
 
 
-def default_workers() -> int:
-    """The cores that this process may use."""
-    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return max(1, min(affinity, _cgroup_cores() or affinity))
-
-
-def _cgroup_cores() -> int | None:
-    """The CPU quota of the control group (v2, then v1), rounded up; None without one."""
-    for place, parse in (
-        ("/sys/fs/cgroup/cpu.max", lambda text: text.split()),
-        ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", lambda text: [text.strip(), _read("/sys/fs/cgroup/cpu/cpu.cfs_period_us") or "100000"]),
-    ):
-        text = _read(place)
-        if text:
-            quota, period = parse(text)
-            if quota not in ("max", "-1"):
-                return max(1, -(-int(quota) // int(period)))
-    return None
-
-
-def _read(place: str) -> str | None:
-    with suppress(OSError), open(place) as file:  # noqa: PTH123  a pseudo file
-        return file.read()
-    return None
-
-
 class Interrupts:
     """SIGINT and SIGTERM as one flag: what is measured is kept, and the scan ends where it is."""
 
@@ -151,8 +126,3 @@ class Interrupts:
     def __exit__(self, *exc: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-
-def now() -> float:
-    """Seconds on the clock that all processes of this machine share."""
-    return time.monotonic()

@@ -72,11 +72,25 @@ def make_summary(
         "worst": worst.value if worst else None,
         "rules": list(rules),
         "not_checked": list(not_checked),
+        "flood": _flood(measured.records, quarantined, rules),
         "backend": run_plan.backend,
         "size_bytes": measured.size_bytes,
         "measured_at": measured.measured_at,
         "versions": dict(run_plan.versions),
     }
+
+
+FLOOD_SHARE = 0.10
+FLOOD_LEAST = 10
+
+
+def _flood(records: int, quarantined: int, rules: Sequence[Mapping[str, Any]]) -> str | None:
+    """One sentence where so much would be quarantined that it has a cause of its own; None else."""
+    if quarantined < FLOOD_LEAST or quarantined <= FLOOD_SHARE * records:
+        return None
+    errors = [rule for rule in rules if rule["severity"] == Severity.ERROR and rule["samples"]]
+    most = max(errors, key=lambda rule: rule["samples"])
+    return f"{quarantined:,} of {records:,} samples would be left out; most often {most['code']} ({most['samples']:,}): {most['says']}"
 
 
 def worst_of(findings: Sequence[tuple[int | None, Finding]]) -> Severity | None:

@@ -89,7 +89,10 @@ def bind(plan: Plan, config: Config) -> Bound:
 
 
 def _own_rule(code: str, settings: RuleConfig, plan: Plan) -> BoundSet:
-    """A rule of the user's own: a condition in SQL on the facts of a sample; the name of a role stands for its field where there is one such field."""
+    """A rule of the user's own: a condition in SQL on the facts of a sample.
+
+    The name of a role stands for its field where there is one such field.
+    """
     if code in catalogue():
         raise UsageError(f"[rules.{code}] is a rule of datascrub's, and can't be given another condition", fix="give your rule a name of its own")
     names = {field.name.lower() for field in plan.fields}

@@ -120,6 +120,8 @@ class _Measurer:
             rows: dict[str, np.ndarray] = {}
             for validator in its:
                 rows |= validator.measure(column)
+            if batch.problems and name != "record":
+                _unmeasure(rows, [at for at in batch.problems if not column.is_dense and column.values[at] is None])
             measured[name] = rows
             for bound in self.judges[name].bound if its else ():
                 wrong |= bound.condition.numpy(rows)
@@ -128,6 +130,17 @@ class _Measurer:
         self.account.errors += int(wrong.sum())
         self.account.unreadable += sum(problem.code == UNREADABLE for problem in batch.problems.values())
         self.account.size_bytes += int(batch.sizes.sum())
+
+
+def _unmeasure(rows: dict[str, np.ndarray], positions: list[int]) -> None:
+    """Make NULL what was "measured" of values that a record with a problem could not give: the problem is said once, not by each field."""
+    for name, column in rows.items() if positions else ():
+        if column.dtype == object:
+            column[positions] = None
+        else:
+            masked = np.ma.asarray(column)
+            masked[positions] = np.ma.masked
+            rows[name] = masked
 
 
 def _place(batch: Batch, shard: int) -> dict[str, np.ndarray]:
