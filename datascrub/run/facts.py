@@ -5,7 +5,9 @@ NULL means "not measured" and nothing else: a NaN would become NULL on the way, 
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,21 +53,69 @@ class FactsTable:
 
     def write(self, place: Path, metadata: Mapping[str, Any]) -> None:
         """Write the Parquet file aside and rename it; metadata is kept in it as JSON under "account"."""
-        columns = {f"p{i}": _joined(chunks, _PLACE[name]) for i, (name, chunks) in enumerate(self.place.items())}
-        selects = [f"p{i}::{type_} AS {quoted(name)}" for i, (name, type_) in enumerate(_PLACE.items())]
-        numbered = {key: f"c{i}" for i, key in enumerate(self.values)}
-        columns |= {numbered[key]: _joined(chunks, self.schema[key[0]][key[1]].type) for key, chunks in self.values.items()}
+        columns = _Columns()
+        selects = [f"{columns.put(_joined(chunks, _PLACE[name]), _PLACE[name])} AS {quoted(name)}" for name, chunks in self.place.items()]
         for field, its in self.schema.items():
-            members = ", ".join(f"{quoted(name)} := {numbered[field, name]}::{what.type}" for name, what in its.items())
+            members = ", ".join(
+                f"{quoted(name)} := {columns.put(_joined(self.values[field, name], what.type), what.type)}" for name, what in its.items()
+            )
             selects.append(f"struct_pack({members}) AS {quoted(field)}")
         aside = place.with_name(place.name + ".part")
-        with connect(threads=1) as connection:
-            connection.register("columns", columns)
-            note = literal(json.dumps(metadata, default=str))
-            connection.execute(
-                f"COPY (SELECT {', '.join(selects)} FROM columns) TO {literal(str(aside))} (FORMAT parquet, KV_METADATA {{account: {note}}})"
-            )
+        connection = _writer(os.getpid())
+        connection.register("columns", columns.held)
+        note = literal(json.dumps(metadata, default=str))
+        connection.execute(
+            f"COPY (SELECT {', '.join(selects)} FROM columns) TO {literal(str(aside))} (FORMAT parquet, KV_METADATA {{account: {note}}})"
+        )
+        connection.unregister("columns")
         aside.replace(place)
+
+
+class _Columns:
+    """Columns on their way to DuckDB; one that holds a single value travels as a literal, since most text columns do and texts are what costs."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, np.ndarray] = {}
+
+    def put(self, column: np.ndarray, type_: str) -> str:
+        """The SQL that stands for the column."""
+        value = _single(column) if self.held else _MANY  # the first is always held: the rows must come from somewhere
+        if value is None:
+            return f"NULL::{type_}"
+        return self._hold(column, type_) if value is _MANY else f"{literal(value)}::{type_}"
+
+    def _hold(self, column: np.ndarray, type_: str) -> str:
+        name = f"c{len(self.held)}"
+        self.held[name] = column
+        return f"{name}::{type_}"
+
+
+_MANY = object()
+
+
+def _single(column: np.ndarray) -> Any:
+    """The one value of a column (None for NULL), or _MANY."""
+    if not len(column):
+        return _MANY
+    if column.dtype == object:
+        first = column[0]
+        same = (first is None or isinstance(first, str)) and all(
+            value is first or (value == first and value is not None) for value in column.tolist()
+        )
+        return first if same else _MANY
+    mask = np.ma.getmaskarray(column)
+    if mask.all():
+        return None
+    if mask.any() or column.dtype.kind == "f":  # a float's literal would have to be exact
+        return _MANY
+    data = np.ma.getdata(column)
+    return data[0].item() if (data == data[0]).all() else _MANY
+
+
+@functools.lru_cache(maxsize=1)
+def _writer(process: int) -> duckdb.DuckDBPyConnection:
+    """The connection that this process writes with: opening one takes longer than writing a shard."""
+    return connect(threads=1)
 
 
 def _nulls(count: int, type_: str) -> np.ndarray:

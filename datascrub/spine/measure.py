@@ -17,7 +17,7 @@ from datascrub.registry import load, reader_named, validators
 from datascrub.rules.rows import RowJudge
 from datascrub.run.facts import FactsTable, Schema
 from datascrub.run.folder import RunFolder
-from datascrub.run.plan_file import Choice, RunPlan
+from datascrub.run.plan_file import Choice
 from datascrub.spine.note import Note, read_note
 from datascrub.validators.base import Validator
 
@@ -83,24 +83,17 @@ def _made(kind: type[Validator], backend: str) -> Validator:
     return kind(backend=backend) if "backend" in kind.__dataclass_fields__ else kind()  # type: ignore[call-arg]  # the field that was just looked up
 
 
-@functools.lru_cache(maxsize=2)
-def _opened(run: str, stamp: int, tmp: str | None) -> tuple[RunPlan, Reader]:
-    """The plan and reader of a run, once in each worker. stamp: changes when the plan is written anew."""
-    run_plan = RunFolder(Path(run)).plan()
-    load(run_plan.load)
-    kind = reader_named(run_plan.plan.container)
-    scratch = Path(tmp) if tmp else None
-    return run_plan, kind(Path(run_plan.plan.source), limits=run_plan.plan.limits, tmp=scratch)
+class _Station:
+    """What a worker keeps from shard to shard: plan, reader, validators, compiled conditions."""
 
-
-class _Measurer:
-    """Measures batches into a table, and keeps the account."""
-
-    def __init__(self, run_plan: RunPlan, shard: int) -> None:
+    def __init__(self, run: str, tmp: str | None) -> None:
+        run_plan = RunFolder(Path(run)).plan()
+        load(run_plan.load)
         self.plan = run_plan.plan
+        kind = reader_named(self.plan.container)
+        self.reader: Reader = kind(Path(self.plan.source), limits=self.plan.limits, tmp=Path(tmp) if tmp else None)
         self.validators = measuring(self.plan, run_plan.backend)
-        self.table = FactsTable.empty(schema_of(self.plan))
-        self.account = ShardAccount(shard)
+        self.schema = schema_of(self.plan)
         declared = self.plan.declared()
         self.judges = {
             name: RowJudge(
@@ -110,6 +103,21 @@ class _Measurer:
             )
             for name, its in self.validators.items()
         }
+
+
+@functools.lru_cache(maxsize=2)
+def _station(run: str, stamp: int, tmp: str | None) -> _Station:
+    """The station of a run, once in each worker. stamp: changes when the plan is written anew."""
+    return _Station(run, tmp)
+
+
+class _Measurer:
+    """Measures batches into a table, and keeps the account."""
+
+    def __init__(self, station: _Station, shard: int) -> None:
+        self.validators, self.judges = station.validators, station.judges
+        self.table = FactsTable.empty(station.schema)
+        self.account = ShardAccount(shard)
 
     def add(self, batch: Batch) -> None:
         count = len(batch)
@@ -159,10 +167,10 @@ def _place(batch: Batch, shard: int) -> dict[str, np.ndarray]:
 def measure_shard(task: ShardTask) -> ShardAccount:
     """Measure one shard and put its facts in place."""
     folder = RunFolder(Path(task.run))
-    run_plan, reader = _opened(task.run, folder.plan_file.stat().st_mtime_ns, task.tmp)
-    measurer = _Measurer(run_plan, task.shard.number)
+    station = _station(task.run, folder.plan_file.stat().st_mtime_ns, task.tmp)
+    measurer = _Measurer(station, task.shard.number)
     note = Note(folder.note_file(task.shard.number), task.suspect)
-    for piece in _pieces(run_plan.plan, reader, task, note):
+    for piece in _pieces(station.plan, station.reader, task, note):
         if isinstance(piece, Part):
             measurer.account.parts.append(asdict(piece))
             continue
