@@ -9,7 +9,7 @@ from typing import Any
 from datascrub.keys import printable
 from datascrub.model import Finding, Kind
 from datascrub.plan import Plan
-from datascrub.rules import PartRule, RowRule, Rule, SetRule
+from datascrub.rules import Measurement, PartRule, RowRule, Rule, SetRule
 
 
 def recognised(plan: Plan, count: int | None, is_exact: bool, size_bytes: int, labels: Sequence[Any], notes: Sequence[str]) -> str:
@@ -54,7 +54,7 @@ def forecast(size_bytes: int, workers: int) -> str:
 
 def summary(told: Mapping[str, Any]) -> str:
     """The table of rules that fired, the account, and what was not checked."""
-    lines = []
+    lines = [f"A FLOOD HAS A CAUSE: {printable(told['flood'])}", ""] if told["flood"] else []
     records = told["account"]["records"]
     if told["rules"]:
         rows = [("code", "severity", "samples", "share", "first")]
@@ -95,6 +95,15 @@ def rule_lines(entries: Sequence[tuple[str, Rule, str]]) -> str:
     rows = [(code, rule.severity.value, scope_of(rule), validator) for code, rule, validator in entries]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     return "\n".join(f"{a:{widths[0]}}  {b:{widths[1]}}  {c:{widths[2]}}  {d}" for a, b, c, d in rows)
+
+
+def measurements(validator: str, roles: Sequence[str], measures: Mapping[str, Measurement]) -> str:
+    """What a validator measures, and on fields of which roles."""
+    lines = [f"{validator} (on {', '.join(roles)})"]
+    for name, what in measures.items():
+        about = ", ".join(part for part in (what.type, what.unit, what.range) if part)
+        lines.append(f"  {name} ({about}): {what.says}")
+    return "\n".join(lines)
 
 
 def scope_of(rule: Rule) -> str:

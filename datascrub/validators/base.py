@@ -10,10 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from datascrub.config import PRECISIONS
 from datascrub.model import Column, Field, Finding, Kind, Role
 from datascrub.rules import Measurement, Rule
 from datascrub.rules.rows import RowJudge
 
+UNDECLARED: Mapping[str, Any] = {
+    "task": "classification", "classes": None, "class_names": None, "ignore_labels": (), "precision": "float32",
+    "precision_max": PRECISIONS["float32"], "batch_size": None, "loader": "",
+}  # fmt: skip
+"""what is taken for declared where one value is judged without a plan, by the names that conditions use"""
 _DTYPES: Mapping[str, Any] = {"BOOLEAN": bool, "BIGINT": np.int64, "DOUBLE": np.float64}
 
 
@@ -63,7 +69,8 @@ class Validator(ABC):
     def check(self, value: Any, key: str | None = None) -> list[Finding]:
         """Findings on one value: bytes, a numpy array, a PIL image, a torch tensor, a number or a text. Rules about the set are not asked."""
         column = as_column(value, self.roles, self.kinds)
-        judge = RowJudge(self.rules(), frozenset(self.measures), self.parameters())
+        own = {name: parameter for name, parameter in self.parameters().items() if parameter is not None}
+        judge = RowJudge(self.rules(), frozenset(self.measures), {**UNDECLARED, **own})
         return judge.findings(column.field.name, self.measure(column), [key])
 
 

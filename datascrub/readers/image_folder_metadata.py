@@ -1,0 +1,166 @@
+"""metadata.csv and metadata.jsonl beside the pictures, as Hugging Face datasets reads them: a column file_name, and what is known of each file."""
+
+# Paths are bytes here, for foreign names need not decode, and pathlib takes no bytes.
+# ruff: noqa: PTH118, PTH120
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datascrub.keys import printable, text_of
+from datascrub.model import Column, Field, Kind, Part, Role
+
+NAMES = (b"metadata.csv", b"metadata.jsonl")
+_LABELS = frozenset(("label", "labels", "class", "category", "target"))
+_MISSING_NAMED = 100
+_TYPED = 1000
+"""rows by which the type of a column is decided"""
+
+
+def raw_rows(path: bytes) -> Iterator[bytes]:
+    """The stored rows as they stand, line ends and all; the first of a .csv is its header. A quoted field may span lines."""
+    is_csv = path.endswith(b".csv")
+    held = b""
+    with Path(os.fsdecode(path)).open("rb") as file:
+        for line in file:
+            held += line
+            if not is_csv or held.count(b'"') % 2 == 0:
+                yield held
+                held = b""
+    if held:
+        yield held
+
+
+def parse_rows(path: bytes) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+    """(stored row, its values by column); values are None for the header and for a row that does not parse."""
+    header: list[str] | None = None
+    for raw in raw_rows(path):
+        text = raw.decode("utf-8", "replace").removeprefix("\ufeff")
+        if path.endswith(b".jsonl"):
+            yield raw, _json(text)
+        elif header is None:
+            header = _csv(text)
+            yield raw, None
+        else:
+            values = _csv(text)
+            yield raw, dict(zip(header, values, strict=False)) if values else None
+
+
+def _json(text: str) -> dict[str, Any] | None:
+    try:
+        made = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return made if isinstance(made, dict) else None
+
+
+def _csv(text: str) -> list[str]:
+    try:
+        return next(csv.reader([text.rstrip("\r\n")] if "\n" not in text.rstrip("\r\n") else text.splitlines(keepends=True)), [])
+    except csv.Error:
+        return []
+
+
+def file_of(path: bytes, values: Mapping[str, Any] | None) -> bytes | None:
+    """The file that a row speaks of, relative to the root as `path` is; None where it names none inside the root."""
+    name = (values or {}).get("file_name")
+    if not isinstance(name, str) or not name:
+        return None
+    made = os.path.normpath(os.path.join(os.path.dirname(path), os.fsencode(name)))
+    return None if made.startswith((b"/", b"..")) else made
+
+
+class Metadata:
+    """All rows of the metadata files of a folder, by file."""
+
+    def __init__(self, root: bytes, paths: Sequence[bytes]) -> None:
+        self.paths = tuple(paths)
+        self.rows: dict[bytes, dict[str, Any]] = {}
+        self.where: dict[bytes, tuple[bytes, int]] = {}
+        self.bad: list[tuple[bytes, int]] = []
+        for path in paths:
+            for number, (raw, values) in enumerate(parse_rows(os.path.join(root, path)), 1):
+                file = file_of(path, values)
+                if file is not None and values is not None:
+                    self.rows[file] = {name: each for name, each in values.items() if name != "file_name"}
+                    self.where[file] = path, number
+                elif raw.strip() and not (number == 1 and path.endswith(b".csv")):
+                    self.bad.append((path, number))
+
+    def fields(self) -> tuple[Field, ...]:
+        """A field for each column: the label, texts; other numbers and structures are ignored unless the owner gives them a role."""
+        names: dict[str, list[Any]] = {}
+        for row in list(self.rows.values())[:_TYPED]:
+            for name, value in row.items():
+                names.setdefault(str(name), []).append(value)
+        made = [_field(name, values) for name, values in names.items() if name not in {"image", "mask", "record"}]
+        if sum(field.role is Role.LABEL for field in made) > 1:
+            first = next(field for field in made if field.role is Role.LABEL)
+            made = [field if field is first or field.role is not Role.LABEL else Field(field.name, Role.IGNORE, field.kind) for field in made]
+        return tuple(made)
+
+    def misses(self, file: bytes) -> bool:
+        """Whether a file lies beside or below a metadata file, and has no row."""
+        folders = (os.path.dirname(path) for path in self.paths)
+        return file not in self.rows and any(not folder or file.startswith(folder + b"/") for folder in folders)
+
+    def column(self, field: Field, names: Sequence[bytes]) -> Column:
+        """The values of a field for files by their relative paths; None where a row or value is missing or of another type."""
+        values = [_typed(field, self.rows.get(name, {}).get(field.name)) for name in names]
+        if field.kind is Kind.ARRAY and values and all(value is not None for value in values):
+            return Column(field, np.array(values))
+        return Column(field, values)
+
+    def parts(self, root: bytes) -> Iterator[Part]:
+        """Rows that name files that are not there, and rows that name nothing."""
+        missing = [file for file in self.rows if not os.path.lexists(os.path.join(root, file))]
+        for file in missing[:_MISSING_NAMED]:
+            path, number = self.where[file]
+            says = f"row {number:,} of {printable(text_of(path, is_path=True))} names it, and it is not there"
+            yield Part("part-record-missing", text_of(file, is_path=True), says, {"row": number}, lost_bytes=None, lost_records=1)
+        if len(missing) > _MISSING_NAMED:
+            rest = len(missing) - _MISSING_NAMED
+            yield Part("part-record-missing", text_of(self.paths[0]), f"{rest:,} more files that metadata names are not there", lost_records=rest)
+        for path, number in self.bad[:_MISSING_NAMED]:
+            key = f"{text_of(path, is_path=True)}#{number - 1}"
+            yield Part("part-damaged", key, f"row {number:,} does not parse, or names no file", {"row": number}, lost_bytes=None)
+
+
+def _field(name: str, values: Sequence[Any]) -> Field:
+    held = [value for value in values if value not in (None, "")]
+    is_label = name.lower() in _LABELS
+    for dtype, read in (("int64", _integer), ("float64", _float)):
+        if held and all(read(value) is not None for value in held):
+            return Field(name, Role.LABEL if is_label else Role.IGNORE, Kind.ARRAY, dtype, ())
+    if held and all(isinstance(value, str) for value in held):
+        return Field(name, Role.LABEL if is_label else Role.TEXT, Kind.TEXT)
+    return Field(name, Role.IGNORE, Kind.TEXT)
+
+
+def _typed(field: Field, value: Any) -> Any:
+    if field.kind is Kind.TEXT:
+        return value if isinstance(value, str) else None if value is None else json.dumps(value, ensure_ascii=False)
+    number = _integer(value) if field.dtype == "int64" else _float(value)
+    return None if number is None else np.asarray(number, field.dtype)
+
+
+def _integer(value: Any) -> int | None:
+    try:
+        made = int(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else None
+    except ValueError:
+        return None
+    return made if made is not None and -(1 << 63) <= made < 1 << 63 else None
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
+    except (ValueError, OverflowError):
+        return None

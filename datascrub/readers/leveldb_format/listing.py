@@ -1,0 +1,70 @@
+"""The pass over all keys that cuts a LevelDB into shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from datascrub.keys import printable, text_of
+from datascrub.layouts import Layout
+from datascrub.model import Part
+from datascrub.readers.census import Census
+from datascrub.readers.leveldb_format.shadow import plyvel
+from datascrub.readers.leveldb_format.store import Store
+
+_SHARD_SAMPLES = 1024
+_SHARD_BYTES = 32 << 20
+
+
+class Listing:
+    """Ranges of keys are checked and walked one after the other, so that the first shard is out before the last table is touched."""
+
+    def __init__(self, store: Store, layout: Layout) -> None:
+        self._store = store
+        self._census = Census(layout)
+        self._is_whole = True
+
+    def items(self) -> Iterator[tuple[int, dict[str, Any]] | Part]:
+        """(samples, where) of each shard, and the parts that are lost."""
+        said: set[tuple[str | None, int | None]] = set()
+        for part in self._store.state.parts:
+            yield self._said(part)
+        for first, last in self._store.ranges():
+            for part in self._store.check(first, last):
+                if (part.file, part.offset) not in said:
+                    said.add((part.file, part.offset))
+                    yield self._said(part)
+            yield from self._cut(first, last)
+        missing = self._census.orphans()
+        for at in range(0, len(missing), _SHARD_SAMPLES):
+            these = missing[at : at + _SHARD_SAMPLES]
+            yield len(these), {"orphans": [key.hex() for key in these]}
+        yield from self._census.parts(self._store.get, is_whole=self._is_whole)
+
+    def _said(self, part: Part) -> Part:
+        self._is_whole = self._is_whole and part.lost_records == 0
+        return part
+
+    def _cut(self, first: bytes, last: bytes | None) -> Iterator[tuple[int, dict[str, Any]] | Part]:
+        """The shards of a range."""
+        samples, held, low, key, previous = 0, 0, first, first, first
+        try:
+            for key, value in self._store.walk(first, last):
+                if samples >= _SHARD_SAMPLES or held >= _SHARD_BYTES:
+                    # No key lies between the end of this shard and the beginning of the next.
+                    yield samples, self._where(low, previous)
+                    samples, held, low = 0, 0, previous + b"\0"
+                samples += self._census.sees(key)
+                held += len(value)
+                previous = key
+        except (plyvel().Error, OSError):
+            self._is_whole = False
+            says = f"LevelDB can't read on behind the key {printable(text_of(key)) or 'at the beginning'}: a block with a right checksum is malformed"
+            end = "" if last is None else printable(text_of(last))
+            yield Part("part-damaged", f"{printable(text_of(key))}..{end}", says, lost_bytes=None, lost_records=None)
+        if samples:
+            yield samples, self._where(low, last)
+
+    def _where(self, first: bytes, last: bytes | None) -> dict[str, Any]:
+        omitted = {str(number): blocks for number, blocks in self._store.omitted_in(first, last).items()}
+        return {"first": first.hex(), "last": None if last is None else last.hex(), "omitted": omitted}

@@ -1,0 +1,152 @@
+"""The rules of LabelRange: conditions on one label, and questions to all labels of the set."""
+
+from __future__ import annotations
+
+from datascrub.model import Severity
+from datascrub.rules import RowRule, Rule, SetRule
+
+_CLASSIFIES = "task == 'classification' and is_integral == true and number not in ignore_labels"
+
+ROW_RULES: tuple[Rule, ...] = (
+    RowRule(
+        "label-missing",
+        Severity.ERROR,
+        "no label, where the set has labels",
+        fix="write the label, or leave the sample out",
+        where="kind == 'missing'",
+        common="set",
+    ),
+    RowRule(
+        "label-not-finite",
+        Severity.ERROR,
+        "the label holds NaN or an infinity (its size: {size:,})",
+        ("size",),
+        "write the label again, or leave the sample out",
+        where="is_finite == false",
+    ),
+    RowRule(
+        "label-not-integral",
+        Severity.ERROR,
+        "label {number:g} is no whole number",
+        ("number",),
+        "correct the label; if the targets are real numbers, declare task = 'regression'",
+        where="task == 'classification' and is_integral == false",
+        common="set",
+    ),
+    RowRule(
+        "label-out-of-range",
+        Severity.ERROR,
+        "label {number:.0f} with {classes} classes (counted from 0)",
+        ("value",),
+        "correct the label or the declared classes, or declare it in ignore_labels",
+        where=f"{_CLASSIFIES} and (number < 0 or number >= classes)",
+        common="set",
+    ),
+    RowRule(
+        "label-negative",
+        Severity.WARNING,
+        "label {number:.0f} is negative",
+        ("value",),
+        "correct the label, or declare it in ignore_labels if it marks what should be skipped",
+        where=f"{_CLASSIFIES} and number < 0",
+        common="set",
+    ),
+    RowRule(
+        "label-unknown-class",
+        Severity.ERROR,
+        "no declared class is called {text!r}",
+        ("text",),
+        "correct the label, or add it to the declared classes",
+        where="kind == 'text' and text not in class_names",
+        common="set",
+    ),
+)
+
+# The integral labels that are not ignored, and how often each stands; empty where the set is no classification.
+_VALUES = """
+    WITH counted AS (
+        SELECT {field}.value AS value, count(*) AS samples FROM facts
+        WHERE $task = 'classification' AND {field}.value IS NOT NULL AND NOT list_contains(CAST($ignore_labels AS BIGINT[]), {field}.value)
+        GROUP BY ALL
+    ), span AS (
+        SELECT min(value) AS lowest, max(value) AS highest, count(*) AS present, sum(samples)::BIGINT AS total, CAST($classes AS BIGINT) AS classes
+        FROM counted
+    )"""
+
+_ONE_BASED = f"""{_VALUES}
+    SELECT lowest, highest, total AS samples, CASE WHEN classes IS NULL THEN 'warning' ELSE 'error' END AS severity
+    FROM span WHERE lowest = 1 AND present >= 2
+    AND ((classes IS NOT NULL AND highest = classes) OR (classes IS NULL AND present = highest AND total >= 2 * present))"""
+# Without declared classes, 1 .. k without a hole, each twice on average: a list of numbers 1, 2, 3, … is an id and no label.
+
+_ABSENT = f"""{_VALUES}, expected AS (
+        SELECT unnest(range(0, CASE
+            WHEN classes IS NOT NULL AND total >= 3 * classes AND NOT (lowest = 1 AND highest = classes) THEN classes
+            WHEN classes IS NULL AND lowest = 0 AND present >= 2 AND total >= 3 * (highest + 1)
+                AND highest + 1 - present <= greatest(1, highest // 10) THEN highest + 1
+            ELSE 0 END)) AS value
+        FROM span
+    ), missing AS (
+        SELECT value FROM expected ANTI JOIN counted USING (value)
+    )
+    SELECT count(*) AS absent, array_to_string(list(value ORDER BY value)[1:20], ', ') AS first, (SELECT count(*) FROM expected) AS of
+    FROM missing HAVING count(*) > 0"""
+# Three samples a class before an absence says anything; undeclared, only a rare hole (a tenth of the range, or one) is an absent class.
+
+_RARE = f"""{_VALUES}, rare AS (
+        SELECT value, samples FROM counted, span WHERE present >= 2 AND total >= 20 * present AND 20 * samples * present < total
+    )
+    SELECT count(*) AS rare, string_agg(value::VARCHAR, ', ' ORDER BY samples, value) AS labels, min(samples) AS samples, any_value(total) AS of
+    FROM (SELECT * FROM rare ORDER BY samples, value LIMIT 20), span HAVING count(*) > 0"""
+# Less than a twentieth of an even share, where an even share is twenty samples and more.
+
+_OUTSIDE = f"""{_VALUES}, ordered AS (
+        SELECT value, lag(value) OVER (ORDER BY value) AS before, lowest, present, total,
+            total - sum(samples) OVER (ORDER BY value) + samples AS from_here
+        FROM counted, span WHERE classes IS NULL
+    ), cut AS (
+        SELECT min(value) AS beyond, min(before) AS highest, min(lowest) AS lowest FROM ordered
+        WHERE total >= 20 AND total >= 5 * present AND value - before > greatest(10, before - lowest + 1) AND from_here <= greatest(1, total // 1000)
+    )
+    SELECT number, {{field}}.value AS value, lowest, highest FROM facts, cut WHERE {{field}}.value >= beyond ORDER BY number"""
+# Farther from the others than these from each other, and one sample or a thousandth of a set whose labels stand five times each.
+
+SET_RULES: tuple[Rule, ...] = (
+    SetRule(
+        "label-one-based",
+        Severity.WARNING,
+        "labels run from {lowest} to {highest}, and none is 0: they seem to be counted from 1 ({samples:,} samples)",
+        fix="subtract one, or declare one class more if 0 is the background; do not clean before: the highest class would go",
+        sql=_ONE_BASED,
+        needs=("value",),
+        minimum=4,
+    ),
+    SetRule(
+        "label-class-absent",
+        Severity.WARNING,
+        "without a sample: {absent:,} of {of:,} classes ({first})",
+        fix="find the samples of these classes, or number the others anew",
+        sql=_ABSENT,
+        needs=("value",),
+        minimum=6,
+    ),
+    SetRule(
+        "label-class-rare",
+        Severity.INFO,
+        "rare among {of:,} samples: class {labels} (the rarest with {samples:,})",
+        fix="weigh the classes, sample them evenly, or collect more: many batches hold none of them",
+        sql=_RARE,
+        needs=("value",),
+        minimum=40,
+    ),
+    SetRule(
+        "label-outside-evident-range",
+        Severity.WARNING,
+        "label {value} lies far from all others ({lowest} to {highest})",
+        fix="correct the label, or declare classes or ignore_labels",
+        sql=_OUTSIDE,
+        scope="sample",
+        needs=("value",),
+        minimum=20,
+    ),
+)
