@@ -344,7 +344,7 @@ def _no_flood(summary: Mapping[str, Any], quarantined: int, allowed: float | int
     records = summary["account"]["records"]
     most = allowed * records if isinstance(allowed, float) else allowed
     if quarantined > most:
-        cause = next((rule for rule in summary["rules"] if rule["severity"] == Severity.ERROR), None)
+        cause = next((rule for rule in summary["rules"] if rule["severity"] == Severity.ERROR and rule["samples"]), None)
         told = f"; most often {cause['code']}: {cause['says']}" if cause else ""
         raise CopyError(
             f"{quarantined:,} of {records:,} samples would be left out, more than --max-quarantine allows{told}",
@@ -354,13 +354,16 @@ def _no_flood(summary: Mapping[str, Any], quarantined: int, allowed: float | int
 
 def _copied(plan: Any, aside: Path, drop: frozenset[str], options: CopyOptions, tmp: str | None, watcher: Watcher) -> CopyReport:
     try:
+        report: CopyReport | None = None
         for item in stream(copying.write_copy, plan, str(aside), drop, options, tmp):
             if isinstance(item, dict):
-                return CopyReport(**{**item, **{name: tuple(item[name]) for name in ("files", "stale", "notes")}})
-            watcher.copied(item)
+                report = CopyReport(**{**item, **{name: tuple(item[name]) for name in ("files", "stale", "notes")}})
+            else:
+                watcher.copied(item)
     except ChildDiedError as death:
         raise CopyError(f"the copying process was ended by {death.cause}", fix="run the command again; nothing is left behind") from death
-    raise CopyError("the copying process ended without a report")
+    assert report is not None
+    return report
 
 
 def look(source: str | os.PathLike[str], key: str, config: Config | None = None, tmp: str | None = None) -> Look:

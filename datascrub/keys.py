@@ -1,8 +1,8 @@
 """The grammar of keys: bytes of a source <-> text that a person can read, reversible and unique.
 
-A key is the UTF-8 text of its bytes, unless that text could be mistaken: bytes that are no UTF-8, text that begins with 0x, and (outside paths) text with
-unprintable characters are written as 0x and hexadecimal digits. Numbered samples of a file add # and a 0-based number to the file's key; a number
-is always behind the last #. Terminals are protected where keys are printed (see printable), not here: a key leads back to its bytes.
+A key is the UTF-8 text of its bytes, unless that text could be mistaken: bytes that are no UTF-8, text that begins with 0x, and (outside paths)
+text with unprintable characters are written as 0x and hexadecimal digits. Numbered samples of a file add # and a 0-based number to the file's key;
+a number is always behind the last #. Terminals are protected where keys are printed (see printable), not here: a key leads back to its bytes.
 """
 
 from __future__ import annotations

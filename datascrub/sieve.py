@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datascrub.config import PRECISIONS
 from datascrub.errors import UsageError
 from datascrub.model import Column, Finding, Kind, Limits, Role, Severity
 from datascrub.rules import SetRule
 from datascrub.rules.rows import RowJudge
-from datascrub.validators.base import Validator, as_column
+from datascrub.validators.base import UNDECLARED, Validator, as_column
 
 if TYPE_CHECKING:
     from datascrub.api import Run
 
 Sample = Mapping[str, Any]
-_UNDECLARED: Mapping[str, Any] = {
-    "task": "classification", "classes": None, "class_names": None, "ignore_labels": (), "precision": "float32",
-    "precision_max": PRECISIONS["float32"], "batch_size": None, "loader": "",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ class Sieve:
             self.roles = {name: Role(role) for name, role in roles.items()}
         except ValueError as error:
             raise UsageError(f"{error}", fix=f"roles: {', '.join(role.value for role in Role)}") from None
-        self.declared = {**_UNDECLARED, **(declared or {})}
+        self.declared = {**UNDECLARED, **(declared or {})}
         self._judges: dict[int, RowJudge] | None = None
 
     @classmethod

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from datascrub.engines.processes import context
+from datascrub.engines.resources import hush
 from datascrub.errors import ChildDiedError, DatascrubError
 
 T = TypeVar("T")
@@ -23,6 +24,7 @@ class ChildFaultError(DatascrubError):
 
 def _serve(pipe: Connection, function: Callable[..., Any], args: tuple[Any, ...], is_stream: bool) -> None:
     """In the child: send what the function gives, then the end; or the error."""
+    hush()
     try:
         made = function(*args)
         for item in made if is_stream else (made,):

@@ -50,8 +50,20 @@ def _read(place: Path) -> str:
     return ""
 
 
+def hush() -> None:
+    """Send what C libraries print on standard error nowhere (libtiff floods it); errors of ours travel through the pipe.
+
+    DATASCRUB_DEBUG keeps it.
+    """
+    if not os.environ.get("DATASCRUB_DEBUG"):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+
+
 def confine(limit_bytes: int | None) -> None:
     """Hold this process's private memory below a limit, and let it leave no core file when it dies."""
+    hush()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if limit_bytes is not None:
         # RLIMIT_DATA counts what is private and writable; RLIMIT_AS would count a mapped LMDB of terabytes too.

@@ -50,8 +50,8 @@ class Layout(ABC):
     def decode(self, samples: Sequence[Sequence[Record]], fields: Sequence[Field], limits: Limits) -> tuple[dict[str, Column], Mapping[int, Problem]]:
         """Columns of N samples, each given as its records (see companions), and what was wrong with some, by position.
 
-        A column for each field whose role is not ignore. A dense array where all N values have one shape and dtype, else a list with None where missing. A record whose
-        value is None gives None everywhere and no problem of its own where its first record's value is None.
+        A column for each field whose role is not ignore: a dense array where all N values have one shape and dtype, else a list with None where
+        missing. A sample whose first record's value is None gives None everywhere, and no problem of its own.
         """
 
     def is_sample(self, key: bytes) -> bool:

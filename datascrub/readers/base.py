@@ -68,8 +68,8 @@ class CopyReport:
 class Reader(ABC):
     """One container format.
 
-    A reader is made in a child process and used for many shards there. It opens the source for reading only and changes nothing in or beside it. Errors of
-    the request or machine are SourceError; everything that is wrong with bytes becomes a Problem of a sample or a Part, and reading goes on.
+    A reader is made in a child process and used for many shards there. It opens the source for reading only and changes nothing in or beside it.
+    Errors of the request or machine are SourceError; everything that is wrong with bytes becomes a Problem of a sample or a Part, and reading goes on.
     """
 
     name: ClassVar[str]
@@ -128,7 +128,9 @@ class Reader(ABC):
 
     @abstractmethod
     def copy_clean(self, plan: Plan, destination: Path, drop: frozenset[str], options: CopyOptions, progress: Callable[[int], None]) -> CopyReport:
-        """Write the samples whose keys are not in `drop` to `destination`, which does not exist yet, byte for byte, in the same container and settings.
+        """Write the samples whose keys are not in `drop` to `destination`, byte for byte, in the same container and settings.
+
+        destination does not exist yet.
 
         What no reader can read (lost parts) is not in the copy. progress(n) is called as n more samples are done.
         """
@@ -137,7 +139,7 @@ class Reader(ABC):
     def digests(self, plan: Plan) -> Iterator[tuple[str, bytes]]:
         """(key, xxh3-128 digest of the stored record) for every readable sample in order, read anew from the source; keys are no part of a digest."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most readers hold nothing open
         """Let go of files, environments and scratch."""
 
     def __enter__(self) -> Self:

@@ -76,7 +76,14 @@ def _with_roles(fields: tuple[Field, ...], roles: Mapping[str, Role]) -> tuple[F
     for name in roles:
         if name not in names:
             raise UsageError(f"data.roles names {name}, which the source does not hold", fix=f"its fields: {', '.join(names)}")
-    return tuple(dataclasses.replace(field, role=roles.get(field.name, field.role)) for field in fields)
+    given = [dataclasses.replace(field, role=roles.get(field.name, field.role)) for field in fields]
+    met: set[str] = set()
+    for position, field in enumerate(given):
+        # Names of columns in SQL ignore case: of two fields that differ by case alone, the first is measured.
+        if field.name.lower() in met:
+            given[position] = dataclasses.replace(field, role=Role.IGNORE)
+        met.add(field.name.lower())
+    return tuple(given)
 
 
 def versions() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -69,9 +70,14 @@ class Validator(ABC):
     def check(self, value: Any, key: str | None = None) -> list[Finding]:
         """Findings on one value: bytes, a numpy array, a PIL image, a torch tensor, a number or a text. Rules about the set are not asked."""
         column = as_column(value, self.roles, self.kinds)
-        own = {name: parameter for name, parameter in self.parameters().items() if parameter is not None}
-        judge = RowJudge(self.rules(), frozenset(self.measures), {**UNDECLARED, **own})
-        return judge.findings(column.field.name, self.measure(column), [key])
+        return _judge_of(self).findings(column.field.name, self.measure(column), [key])
+
+
+@functools.lru_cache(maxsize=64)
+def _judge_of(validator: Validator) -> RowJudge:
+    """The compiled row rules of a validator: compiling costs more than most checks."""
+    own = {name: parameter for name, parameter in validator.parameters().items() if parameter is not None}
+    return RowJudge(validator.rules(), frozenset(validator.measures), {**UNDECLARED, **own})
 
 
 def as_column(value: Any, roles: frozenset[Role], kinds: frozenset[Kind], name: str | None = None) -> Column:

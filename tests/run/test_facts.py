@@ -11,7 +11,7 @@ from datascrub.run.facts import FactsTable, accounts, compact, open_facts
 from datascrub.run.folder import RunFolder
 
 SCHEMA = {
-    "da\"ta": {
+    'da"ta': {
         "count": Measurement("BIGINT", "a number"),
         "share": Measurement("DOUBLE", "a share"),
         "is_ok": Measurement("BOOLEAN", "a fact"),
@@ -83,7 +83,9 @@ def test_numbers_follow_shards_not_time(run: RunFolder) -> None:
         assert connection.execute(query).fetchall() == before
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM read_text('/etc/hostname')", "COPY facts TO '/tmp/out.csv'", "SET enable_external_access = true", "INSTALL httpfs"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT * FROM read_text('/etc/hostname')", "COPY facts TO '/tmp/out.csv'", "SET enable_external_access = true", "INSTALL httpfs"]
+)
 def test_sql_reaches_nothing_but_facts(run: RunFolder, sql: str) -> None:
     """The SQL of a rule can't read files, write files outside the run, or unlock the configuration."""
     write(run, 0, 2)

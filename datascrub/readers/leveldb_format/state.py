@@ -165,6 +165,7 @@ def _unlisted(names: dict[str, Path], here: dict[int, Path], version: Version, s
 
 
 def _lost(table: TableFile, name: str, code: str, says: str, state: State) -> None:
+    state.losses.append(Loss(table.first, table.last, table))
     sentence = f"{name}: {says}; its records from the key {named(table.first)} up to {named(table.last)} are lost"
     evidence = {"first": text_of(table.first), "last": text_of(table.last), "level": table.level}
     state.parts.append(Part(code, interval(table.first, table.last), sentence, evidence, name, None, table.size, None))

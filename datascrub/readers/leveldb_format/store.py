@@ -83,7 +83,7 @@ class Store:
         return self._open(table).blocks
 
     def check(self, first: bytes, last: bytes | None) -> list[Part]:
-        """Check the blocks that a walk through a range touches, each once, and leave out what is damaged from then on. Returns all that is wrong there."""
+        """All that is wrong with the blocks that a walk through a range touches; each is checked once, and left out from then on where damaged."""
         parts: list[Part] = []
         found: dict[int, set[int]] = {}
         for table, number in self._reach(first, last, self._is_bad):
