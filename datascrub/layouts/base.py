@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from datascrub.model import Column, Field, Limits, Problem
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One stored record: the container's key bytes (empty where it has none) and the value; value None: not there, or not to be touched."""
 
     key: bytes

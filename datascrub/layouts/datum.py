@@ -56,14 +56,15 @@ class _Held:
             return Column(field, self.data, self._declared(keys), limits)
         if self._block is not None and not self.left:
             assert field.shape is not None
-            return Column(field, self._block.data.reshape(-1, *field.shape), {}, limits)
+            return Column(field, self._block.data.reshape(-1, *field.shape), {"channels": np.full(len(keys), field.shape[0])}, limits)
         dtype = np.dtype(field.dtype)
         values: list[Any] = [
             None if value is None else np.frombuffer(value, dtype).reshape(shape) for value, shape in zip(self.data, self.shapes, strict=True)
         ]
+        declared = {"channels": [shape[0] if shape else None for shape in self.shapes]}
         if values and len(set(self.shapes)) == 1 and all(value is not None for value in values):
-            return Column(field, np.stack(values), {}, limits)
-        return Column(field, values, {}, limits)
+            return Column(field, np.stack(values), declared, limits)
+        return Column(field, values, declared, limits)
 
     def _declared(self, keys: Sequence[bytes]) -> dict[str, list[Any]]:
         declared = names_in(keys)

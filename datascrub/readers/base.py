@@ -69,7 +69,7 @@ class Reader(ABC):
     """One container format.
 
     A reader is made in a child process and used for many shards there. It opens the source for reading only and changes nothing in or beside it.
-    Errors of the request or machine are SourceError; everything that is wrong with bytes becomes a Problem of a sample or a Part, and reading goes on.
+    Errors of the request or machine are SourceError; what is wrong with bytes becomes a Problem of a sample or a Part, and reading goes on.
     """
 
     name: ClassVar[str]

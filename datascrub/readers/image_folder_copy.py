@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -20,13 +21,14 @@ from datascrub.readers.image_folder_entries import Entry, Listing
 from datascrub.readers.image_folder_files import digest_into
 from datascrub.readers.image_folder_list import ListFile, is_list, locate, parse, root_of
 from datascrub.readers.image_folder_metadata import file_of, parse_rows
-from datascrub.readers.image_folder_place import Placer
-from datascrub.readers.image_folder_walk import is_inside, is_run_folder
+from datascrub.readers.image_folder_place import Placer, remove_half
+from datascrub.readers.image_folder_walk import DEEPEST, is_entered, is_inside, is_run_folder
 
 _TEXT_BYTES = 64 << 20
 """text files up to this size are searched for names of dropped pictures"""
 
 _STEP = 256
+_UNREADABLE = (errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT)
 
 
 class _Kept:
@@ -134,8 +136,10 @@ class _TreeCopy:
     def _entry(self, relative: bytes, entry: os.DirEntry[bytes]) -> None:
         path = os.path.join(self._source, relative)
         if os.path.isdir(path):
-            if self._is_entered(path, entry):
+            if entry.is_symlink() and is_entered(path, self._real, self._entered):
                 self._left_out += 1
+            elif relative.count(b"/") >= DEEPEST:
+                self.stale.append(f"{printable(text_of(relative, is_path=True))}: too deep, so it is not in the copy")
             elif not is_run_folder(path):
                 self._folder(relative)
         elif relative in self._gone:
@@ -145,12 +149,6 @@ class _TreeCopy:
         else:
             self._links += entry.is_symlink()
             self._file(relative, path)
-
-    def _is_entered(self, path: bytes, entry: os.DirEntry[bytes]) -> bool:
-        if not entry.is_symlink():
-            return False
-        real, status = os.path.realpath(path), os.stat(path)
-        return is_inside(real, self._real) or is_inside(self._real, real) or (status.st_dev, status.st_ino) in self._entered
 
     def _file(self, relative: bytes, path: bytes) -> None:
         there = os.path.join(self._destination, relative)
@@ -163,8 +161,11 @@ class _TreeCopy:
         elif not self._options.only_changed:
             try:
                 self._placer.place(path, there)
-            except PermissionError:
-                self.stale.append(f"{printable(key)}: no permission to read it, so it is not in the copy")
+            except OSError as error:
+                if error.errno not in _UNREADABLE:
+                    raise CopyError(f"{printable(key)} can't be written: {error.strerror}", fix="make room, or choose another place") from error
+                remove_half(there)
+                self.stale.append(f"{printable(key)}: can't be read, so it is not in the copy")
 
     def _corrected(self, relative: bytes, path: bytes) -> list[bytes] | None:
         """The lines of a list or metadata file that stay; None where the file does not change."""

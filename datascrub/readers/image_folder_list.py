@@ -46,7 +46,7 @@ class Line:
 
 def parse(number: int, raw: bytes) -> Line | None:
     """A line of a list; None where it is blank."""
-    text = raw.strip(b"\r\n\t ")
+    text = raw.removeprefix(b"\xef\xbb\xbf").strip(b"\r\n\t ")
     match = _LINE.fullmatch(text)
     if match:
         return Line(number, match[1], int(match[2]))
@@ -131,7 +131,8 @@ class ListFile(Listing):
             if line.label is not None and len(labels) < 1000:
                 labels.add(line.label)
         settings = {"kind": "list", "root": text_of(root, is_path=True), "repeats": repeats}
-        notes = [f"a list of pictures, paths relative to {printable(text_of(root, is_path=True))}"]
+        start = os.path.relpath(root, os.path.dirname(os.path.abspath(self._path)))
+        notes = [f"a list of pictures, whose paths start at {printable(text_of(start, is_path=True))} seen from the list"]
         if repeats:
             notes.append("the list names some pictures more than once: keys carry the number of their line, from 0")
         fields = (IMAGE,) if data.task == "unlabelled" else (IMAGE, LABEL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,48 +24,43 @@ _TYPED = 1000
 """rows by which the type of a column is decided"""
 
 
-def raw_rows(path: bytes) -> Iterator[bytes]:
-    """The stored rows as they stand, line ends and all; the first of a .csv is its header. A quoted field may span lines."""
-    is_csv = path.endswith(b".csv")
-    held = b""
-    with Path(os.fsdecode(path)).open("rb") as file:
-        for line in file:
-            held += line
-            if not is_csv or held.count(b'"') % 2 == 0:
-                yield held
-                held = b""
-    if held:
-        yield held
-
-
 def parse_rows(path: bytes) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-    """(stored row, its values by column); values are None for the header and for a row that does not parse."""
-    header: list[str] | None = None
-    for raw in raw_rows(path):
-        text = raw.decode("utf-8", "replace").removeprefix("\ufeff")
+    """(row as stored, its values by column); values are None for the header and for a row that does not parse. A quoted field may span lines."""
+    with Path(os.fsdecode(path)).open("rb") as file:
         if path.endswith(b".jsonl"):
-            yield raw, _json(text)
-        elif header is None:
-            header = _csv(text)
-            yield raw, None
+            yield from ((raw, _json(raw)) for raw in file)
         else:
-            values = _csv(text)
-            yield raw, dict(zip(header, values, strict=False)) if values else None
+            yield from _csv_rows(file)
 
 
-def _json(text: str) -> dict[str, Any] | None:
+def _json(raw: bytes) -> dict[str, Any] | None:
     try:
-        made = json.loads(text)
+        made = json.loads(raw.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return None
     return made if isinstance(made, dict) else None
 
 
-def _csv(text: str) -> list[str]:
-    try:
-        return next(csv.reader([text.rstrip("\r\n")] if "\n" not in text.rstrip("\r\n") else text.splitlines(keepends=True)), [])
-    except csv.Error:
-        return []
+def _csv_rows(file: Iterable[bytes]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+    taken: list[bytes] = []  # by the row in hand: the parser asks for as many lines as a row has
+    header: list[str] | None = None
+
+    def texts() -> Iterator[str]:
+        for raw in file:
+            taken.append(raw)
+            yield raw.decode("utf-8", "replace").removeprefix("\ufeff")
+
+    lines = texts()
+    while True:
+        try:
+            values = next(csv.reader(lines), None)
+        except csv.Error:  # a field over 128 KiB
+            values = []
+        if values is None:
+            return
+        is_header, header = header is None, header or values
+        yield b"".join(taken), None if is_header or not values else dict(zip(header, values, strict=False))
+        taken.clear()
 
 
 def file_of(path: bytes, values: Mapping[str, Any] | None) -> bytes | None:

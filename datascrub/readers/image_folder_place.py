@@ -1,7 +1,7 @@
 """Putting one file of a copy in its place: as a copy, a hard or symbolic link, or a reflink."""
 
 # Paths are bytes here, for foreign names need not decode, and pathlib takes no bytes.
-# ruff: noqa: PTH211
+# ruff: noqa: PTH108, PTH211
 
 from __future__ import annotations
 
@@ -71,3 +71,9 @@ def _reflink(source: bytes, destination: bytes) -> bool:
                 raise
             return False
     return True
+
+
+def remove_half(destination: bytes) -> None:
+    """Remove what a failed attempt may have left."""
+    if os.path.lexists(destination):
+        os.unlink(destination)

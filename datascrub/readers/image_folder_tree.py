@@ -27,7 +27,7 @@ from datascrub.readers.image_folder_list import IMAGE
 from datascrub.readers.image_folder_masks import Masks, pictures_of
 from datascrub.readers.image_folder_metadata import NAMES, Metadata
 from datascrub.readers.image_folder_names import is_hidden, is_image_by_content, says_image
-from datascrub.readers.image_folder_walk import Found, Walk, is_inside
+from datascrub.readers.image_folder_walk import Folder, Found, Other, Walk, is_inside
 
 _PROBED = 200
 _PAIRED_SHARE = 0.5
@@ -45,18 +45,19 @@ class _Outline:
         self.pictures: Counter[bytes] = Counter()
         self.probe: list[bytes] = []
         self.count, self.size, self.links = 0, 0, 0
+        self.tables: list[bytes] = []
         for item in walk:
-            if isinstance(item, Found):
+            if isinstance(item, (Found, Other)):
                 digest.update(b"%s\0%d %d\n" % (item.path, item.size, item.mtime_ns))
-                self.count, self.size, self.links = self.count + 1, self.size + item.size, self.links + item.is_link
+                self.size += item.size
+            if isinstance(item, Other) and os.path.basename(item.path) in NAMES:
+                self.tables.append(item.path)
+            if isinstance(item, Found):
+                self.count, self.links = self.count + 1, self.links + item.is_link
                 folder = os.path.dirname(item.path)
                 self.pictures[folder] += 1
                 if self.pictures[folder] <= _PROBED and len(self.probe) < _PROBED * 10:
                     self.probe.append(item.path)
-        self.others = [path for path, _, _ in walk.other_files]
-        for path, size, mtime_ns in walk.other_files:
-            digest.update(b"%s\0%d %d\n" % (path, size, mtime_ns))
-            self.size += size
         self.digest, self.links_out = digest.hexdigest(), walk.links_out
 
 
@@ -85,7 +86,7 @@ class FolderTree(Listing):
         pictures = Counter({path: count for path, count in whole.pictures.items() if not any(is_inside(path, folder) for folder in leave)})
         if not pictures:
             raise SourceError("the folder holds no pictures", fix="point at the folder that holds them")
-        tables = [path for path in whole.others if os.path.basename(path) in NAMES and not any(is_inside(path, folder) for folder in leave)]
+        tables = [path for path in whole.tables if not any(is_inside(path, folder) for folder in leave)]
         fields, notes, settings = [IMAGE], self._notes(), self._base(leave, tables)
         if data.masks is not None:
             probe = [path for path in whole.probe if not any(is_inside(path, folder) for folder in leave)]
@@ -167,7 +168,7 @@ class FolderTree(Listing):
                 yield item
             elif isinstance(item, Found):
                 yield item.path, item.size
-            elif level is not None and not item.files and item.path.count(b"/") == level and item.path:
+            elif isinstance(item, Folder) and level is not None and not item.files and item.path.count(b"/") == level and item.path:
                 yield Part("part-empty", text_of(item.path, is_path=True), "an empty class folder: a class without pictures")
 
     def entries(self, plan: Plan, where: Mapping[str, Any]) -> Sequence[Entry]:

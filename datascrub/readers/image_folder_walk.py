@@ -1,7 +1,7 @@
 """The walk through an image folder: which files are samples, and what is left aside and why."""
 
 # Paths are bytes here, for foreign names need not decode, and pathlib takes no bytes.
-# ruff: noqa: PTH116, PTH118, PTH208
+# ruff: noqa: PTH116, PTH118
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from datascrub.readers.image_folder_names import is_hidden, is_image_by_content,
 
 _NAMED = 5
 _HIDDEN_NAMED = 20
-_RUN_NAMES = frozenset((b"summary.json", b"facts", b"run.lock"))
+_RUN_NAMES = (b"facts", b"run.lock", b"summary.json")
+DEEPEST = 100
+"""folders below one another; deeper ones are made to break programs, and are named instead of entered"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,15 @@ class Found:
     size: int
     mtime_ns: int
     is_link: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A file that is no sample."""
+
+    path: bytes
+    size: int
+    mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +71,22 @@ class Aside:
 
 def is_run_folder(path: bytes) -> bool:
     """Whether a folder is a run of this program: it is never part of a source, wherever it lies."""
-    try:
-        names = set(os.listdir(path))
-    except OSError:
+    if not (path.endswith(b".datascrub") or os.path.lexists(os.path.join(path, b"plan.json"))):
         return False
-    return bool(names & _RUN_NAMES) and (b"plan.json" in names or path.endswith(b".datascrub"))
+    return any(os.path.lexists(os.path.join(path, name)) for name in _RUN_NAMES)
 
 
 def is_inside(path: bytes, folder: bytes) -> bool:
     return path == folder or path.startswith(folder.rstrip(b"/") + b"/")
+
+
+def is_entered(link: bytes, real_root: bytes, entered: set[tuple[int, int]]) -> bool:
+    """Whether a link to a folder leads to one that the walk meets elsewhere, or that holds the root itself."""
+    real = os.path.realpath(link)
+    if is_inside(real, real_root) or is_inside(real_root, real):
+        return True
+    status = os.stat(real)
+    return (status.st_dev, status.st_ino) in entered
 
 
 class Walk:
@@ -85,9 +103,8 @@ class Walk:
         self._entered: set[tuple[int, int]] = set()
         self._others, self._hidden, self._special, self._inner_links = Aside(), Aside(), Aside(), Aside()
         self._hidden_images = 0
-        self.other_files: list[tuple[bytes, int, int]] = []
 
-    def __iter__(self) -> Iterator[Found | Part | Folder]:
+    def __iter__(self) -> Iterator[Found | Other | Part | Folder]:
         yield from self._folder(b"")
         yield from self._hidden.part("part-hidden", "{:,} hidden files and folders are left aside")
         yield from self._special.part("part-not-a-sample", "{:,} pipes, sockets or devices are never opened")
@@ -97,8 +114,17 @@ class Walk:
     def path(self, relative: bytes) -> bytes:
         return os.path.join(self.root, relative) if relative else self.root
 
-    def _folder(self, relative: bytes) -> Iterator[Found | Part | Folder]:
+    def _folder(self, relative: bytes) -> Iterator[Found | Other | Part | Folder]:
         path, files = self.path(relative), 0
+        if relative.count(b"/") >= DEEPEST:
+            yield Part(
+                "part-unreadable",
+                text_of(relative, is_path=True),
+                f"more than {DEEPEST} folders deep: not entered",
+                lost_bytes=None,
+                lost_records=None,
+            )
+            return
         try:
             status = os.stat(path)
             with os.scandir(path) as entries:
@@ -125,22 +151,17 @@ class Walk:
                 yield from self._file(inside, entry)
         yield Folder(relative, files)
 
-    def _subfolder(self, relative: bytes, entry: os.DirEntry[bytes]) -> Iterator[Found | Part | Folder]:
+    def _subfolder(self, relative: bytes, entry: os.DirEntry[bytes]) -> Iterator[Found | Other | Part | Folder]:
         path = self.path(relative)
         if entry.is_symlink():
-            real = os.path.realpath(path)
-            status = os.stat(path)
-            if is_inside(real, self._real) or is_inside(self._real, real) or (status.st_dev, status.st_ino) in self._entered:
+            if is_entered(path, self._real, self._entered):
                 self._inner_links.add(relative)
                 return
             self.links_out += 1
-        if is_run_folder(path):
-            return
-        if relative in self._leave:
-            return
-        yield from self._folder(relative)
+        if relative not in self._leave and not is_run_folder(path):
+            yield from self._folder(relative)
 
-    def _file(self, relative: bytes, entry: os.DirEntry[bytes]) -> Iterator[Found | Part]:
+    def _file(self, relative: bytes, entry: os.DirEntry[bytes]) -> Iterator[Found | Other | Part]:
         try:
             status = entry.stat()
         except OSError as error:
@@ -153,12 +174,12 @@ class Walk:
         else:
             yield from self._unnamed(relative, status, entry.is_symlink())
 
-    def _unnamed(self, relative: bytes, status: os.stat_result, is_link: bool) -> Iterator[Found | Part]:
+    def _unnamed(self, relative: bytes, status: os.stat_result, is_link: bool) -> Iterator[Found | Other | Part]:
         head = b"" if relative in self._known or not status.st_size else head_of(self.path(relative))
         if head and is_image_by_content(head):
             yield Found(relative, status.st_size, status.st_mtime_ns, is_link)
             return
-        self.other_files.append((relative, status.st_size, status.st_mtime_ns))
+        yield Other(relative, status.st_size, status.st_mtime_ns)
         if head is None:
             yield Part("part-unreadable", text_of(relative, is_path=True), "can't be read, and its name says no picture", lost_bytes=status.st_size)
         elif relative not in self._known:

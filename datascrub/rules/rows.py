@@ -61,7 +61,7 @@ class RowJudge:
             for row in np.flatnonzero(bound.condition.numpy(rows)).tolist():
                 values = {name: plain(column[row]) for name, column in rows.items()}
                 message = sentence(bound.rule.says, {**self.parameters, **values})
-                evidence = {name: values[name] for name in bound.rule.evidence}
+                evidence = {name: values.get(name, self.parameters.get(name)) for name in bound.rule.evidence}
                 found.append(Finding(keys[row], bound.rule.code, bound.rule.severity, field, message, evidence))
         return found
 

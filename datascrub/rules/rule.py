@@ -45,12 +45,14 @@ class RowRule(Rule):
     where: an expression over the measurements of one field, the parameters of the validator and what the plan declares (see rules.expression).
     common: what it becomes when it fires on more than half of the samples that were measured (and on three at least): "sample" (named one by one,
         as damage is) or "set" (one finding of the set, nothing goes to quarantine).
+    unless: code of a set rule that explains it: where that one speaks of the same field, this one is silent.
     rare: the severity that it takes when at most 1 % of the set has it, or a single sample of ten and more; None leaves the severity as it is.
     """
 
     where: str = "false"
     common: str = "sample"
     rare: Severity | None = None
+    unless: str = ""
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,18 @@ class Judge:
         self.total = 0
 
     def findings(self) -> Iterator[tuple[int | None, Finding]]:
-        """(number of the sample or None, finding), in the order of rules, then samples."""
+        """(number of the sample or None, finding), the questions to the set first, since some explain what rows show."""
         yield from ((None, finding) for finding in self._parts())
         if not fact_files(self.run):
             return
         with open_facts(self.run) as connection:
             counts = self._counts(connection)
+            said = [each for question in self.bound.sets for each in self._set_findings(connection, question)]
+            explained = {(finding.code, finding.field) for _, finding in said}
+            yield from said
             for bound, fired in zip(self.bound.rows, counts, strict=True):
-                if fired:
+                if fired and (bound.rule.unless, bound.field.name) not in explained:
                     yield from self._row_findings(connection, bound, fired)
-            for question in self.bound.sets:
-                yield from self._set_findings(connection, question)
 
     def _counts(self, connection: duckdb.DuckDBPyConnection) -> list[int]:
         filters = [f"count(*) FILTER ({bound.condition.sql(quoted(bound.field.name))})" for bound in self.bound.rows]

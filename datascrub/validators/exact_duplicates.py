@@ -102,7 +102,7 @@ class ExactDuplicates(Validator):
             return made
         is_compared = ~is_constant(column)
         for rows, block in column.blocks():
-            if block[0].nbytes < _LEAST_BYTES or block.dtype.hasobject:
+            if block.dtype.hasobject or block[0].nbytes < _LEAST_BYTES:
                 continue
             seed = xxhash.xxh3_64_intdigest(f"{block.dtype.str}{block.shape[1:]}".encode())
             flat = np.ascontiguousarray(block).reshape(len(block), -1).view(np.uint8)

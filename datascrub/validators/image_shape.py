@@ -186,6 +186,9 @@ def _declared(column: np.ndarray, values: Sequence[Any] | np.ndarray | None) -> 
     """Takes over what the source declares, where it declares a positive number."""
     if values is None:
         return
+    if isinstance(values, np.ndarray):
+        column[values > 0] = values[values > 0]
+        return
     for row, value in enumerate(values):
         if value is not None and int(value) > 0:
             column[row] = int(value)

@@ -36,11 +36,11 @@ class LabelRange(Validator):
 
     What to do
         Correct the label. If it marks what should be skipped, declare it: ignore_labels = [-1]. If the labels are one-based, subtract one or declare
-        one class more (0 as background); do not clean before you have: the highest class would go.
+        one class more (0 as background); no sample is blamed for it.
 
     Parameters and facts
-        classes, ignore_labels: as in [data], which they override. Facts: kind (missing, integer, float, vector, text), value (an integral label),
-        number (a finite one), text, is_finite, is_integral (of single numbers), size.
+        classes, ignore_labels: as in [data], which they override. Facts: kind (missing, integer, float, vector, text, other), value (an integral
+        label), number (a finite one), text, is_finite, is_integral (of single numbers), size.
     """
 
     classes: int | None = None
@@ -49,7 +49,7 @@ class LabelRange(Validator):
     roles: ClassVar[frozenset[Role]] = frozenset({Role.LABEL})
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.ARRAY, Kind.TEXT})
     measures: ClassVar[Mapping[str, Measurement]] = {
-        "kind": Measurement("VARCHAR", "what the label is: missing, integer, float, vector, text"),
+        "kind": Measurement("VARCHAR", "what the label is: missing, integer, float, vector, text, other (no number)"),
         "value": Measurement("BIGINT", "the label, where it is one integral number"),
         "number": Measurement("DOUBLE", "the label, where it is one finite number"),
         "text": Measurement("VARCHAR", "the label, where it is a text"),

@@ -41,6 +41,7 @@ ROW_RULES: tuple[Rule, ...] = (
         "correct the label or the declared classes, or declare it in ignore_labels",
         where=f"{_CLASSIFIES} and (number < 0 or number >= classes)",
         common="set",
+        unless="label-one-based",
     ),
     RowRule(
         "label-negative",
@@ -86,11 +87,19 @@ _ABSENT = f"""{_VALUES}, expected AS (
                 AND highest + 1 - present <= greatest(1, highest // 10) THEN highest + 1
             ELSE 0 END)) AS value
         FROM span
+    ), names AS (
+        SELECT unnest(CAST($class_names AS VARCHAR[])) AS text
+    ), texts AS (
+        SELECT {{field}}.text AS text, count(*) AS samples FROM facts WHERE {{field}}.text IS NOT NULL GROUP BY ALL
     ), missing AS (
-        SELECT value FROM expected ANTI JOIN counted USING (value)
+        SELECT value::VARCHAR AS label, value AS place FROM expected ANTI JOIN counted USING (value)
+        UNION ALL
+        SELECT text, 0 FROM names ANTI JOIN texts USING (text) WHERE (SELECT sum(samples) FROM texts) >= 3 * (SELECT count(*) FROM names)
+    ), declared AS (
+        SELECT greatest((SELECT count(*) FROM expected), (SELECT count(*) FROM names)) AS of
     )
-    SELECT count(*) AS absent, array_to_string(list(value ORDER BY value)[1:20], ', ') AS first, (SELECT count(*) FROM expected) AS of
-    FROM missing HAVING count(*) > 0"""
+    SELECT count(*) AS absent, array_to_string(list(label ORDER BY place, label)[1:20], ', ') AS first, any_value(of) AS of
+    FROM missing, declared HAVING count(*) > 0 AND count(*) < any_value(of)"""
 # Three samples a class before an absence says anything; undeclared, only a rare hole (a tenth of the range, or one) is an absent class.
 
 _RARE = f"""{_VALUES}, rare AS (
@@ -116,7 +125,7 @@ SET_RULES: tuple[Rule, ...] = (
         "label-one-based",
         Severity.WARNING,
         "labels run from {lowest} to {highest}, and none is 0: they seem to be counted from 1 ({samples:,} samples)",
-        fix="subtract one, or declare one class more if 0 is the background; do not clean before: the highest class would go",
+        fix="subtract one, or declare one class more if 0 is the background",
         sql=_ONE_BASED,
         needs=("value",),
         minimum=4,

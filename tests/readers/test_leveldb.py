@@ -227,7 +227,7 @@ def test_lost_table_is_named_by_its_range(tmp_path: Path, sound: Path, ten_thous
     assert len(read.records) > 7000
 
 
-@pytest.mark.parametrize("lost", ["CURRENT", "MANIFEST", "both", "MANIFEST bit", "MANIFEST empty"])
+@pytest.mark.parametrize("lost", ["CURRENT", "MANIFEST", "both", "MANIFEST bit", "MANIFEST empty", "CURRENT newline"])
 def test_lost_manifest_is_said_and_tables_are_read(tmp_path: Path, sound: Path, ten_thousand: Records, lost: str) -> None:
     """Without CURRENT or MANIFEST, LevelDB opens nothing; here the loss is named and all records come."""
     shutil.copytree(sound, tmp_path / "db")
@@ -238,6 +238,8 @@ def test_lost_manifest_is_said_and_tables_are_read(tmp_path: Path, sound: Path, 
         manifest.unlink()
     if lost == "MANIFEST bit":
         flip(manifest, 800)
+    if lost == "CURRENT newline":
+        (tmp_path / "db" / "CURRENT").write_text(manifest.name)
     if lost == "MANIFEST empty":
         manifest.write_bytes(b"")
     assert LevelDbReader.recognises(tmp_path / "db")
@@ -245,6 +247,18 @@ def test_lost_manifest_is_said_and_tables_are_read(tmp_path: Path, sound: Path, 
     read.holds_against(ten_thousand)
     assert len(read.records) == 10_000
     assert read.parts
+
+
+def test_manifest_cut_at_a_record(tmp_path: Path, layered: tuple[Path, dict[bytes, bytes]]) -> None:
+    """A MANIFEST that ends early but between two records is older than the tables: it is said, and replaced and deleted records stay so."""
+    shutil.copytree(layered[0], tmp_path / "db")
+    manifest = next((tmp_path / "db").glob("MANIFEST-*"))
+    data = manifest.read_bytes()
+    manifest.write_bytes(data[: 7 + int.from_bytes(data[4:6], "little")])
+    read = Read(tmp_path / "db")
+    assert read.parts
+    assert set(read.records) == set(layered[1])
+    read.holds_against(layered[1])
 
 
 def test_manifest_and_a_block_lost(tmp_path: Path, sound: Path, ten_thousand: Records) -> None:

@@ -100,10 +100,10 @@ def test_plus_and_minus_one(tmp_path: Path) -> None:
 
 
 def test_one_based(tmp_path: Path) -> None:
-    """Labels 1..3 with three declared classes are one-based, an error of the set; only the samples of class 3 are out of range."""
+    """Labels 1..3 with three declared classes are one-based, an error of the set, which explains the samples of class 3: none goes to quarantine."""
     found_here = judged(tmp_path, column("label", np.arange(12) % 3 + 1), classes=3)
     assert of(found_here, "label-one-based")[0][:2] == (None, "error")
-    assert codes(found_here) == {(None, "label-one-based")} | {(row, "label-out-of-range") for row in (2, 5, 8, 11)}
+    assert codes(found_here) == {(None, "label-one-based")}
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,14 @@ def test_class_absent(tmp_path: Path) -> None:
 def test_class_absent_only_where_expected(tmp_path: Path, values: list[int], classes: int | None, is_absent: bool) -> None:
     """A class is absent where three samples of each were to be expected, or the range has a rare hole; never in ids or small sets."""
     assert ((None, "label-class-absent") in labels(tmp_path, np.array(values), classes=classes)) == is_absent
+
+
+def test_declared_name_without_a_sample(tmp_path: Path) -> None:
+    """Of three declared names one never stands on a sample: said once; where all have samples, nothing is said."""
+    text = column("label", ["cat", "dog"] * 6, kind=Kind.TEXT)
+    result = judged(tmp_path / "a", text, classes=("cat", "cow", "dog"))
+    assert of(result, "label-class-absent") == [(None, "warning", "without a sample: 1 of 3 classes (cow)")]
+    assert codes(judged(tmp_path / "b", text, classes=("cat", "dog"))) == set()
 
 
 def test_rare_class(tmp_path: Path) -> None:

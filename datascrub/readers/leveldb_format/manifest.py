@@ -54,21 +54,21 @@ class Version:
 def read(data: bytes) -> Version:
     """The version of a MANIFEST. Raises FormatError where a record of it is lost: which tables are alive is then unknown."""
     version = Version()
-    edits = 0
+    tags: set[int] = set()
     for item in walk(data):
         if isinstance(item, Gap):
             raise FormatError(item.says)
-        _apply(version, item.data)
-        edits += 1
-    if not edits:
-        raise FormatError("it holds no record")
+        _apply(version, item.data, tags)
+    if not tags >= {_LOG, _NEXT_FILE, _LAST_SEQUENCE}:
+        raise FormatError("the edit that names the log is missing")
     return version
 
 
-def _apply(version: Version, edit: bytes) -> None:
+def _apply(version: Version, edit: bytes, tags: set[int]) -> None:
     at = 0
     while at < len(edit):
         tag, at = varint(edit, at)
+        tags.add(tag)
         if tag == _COMPARATOR:
             version.comparator, at = prefixed(edit, at)
         elif tag == _LOG:

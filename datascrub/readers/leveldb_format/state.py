@@ -98,8 +98,10 @@ def _manifest_name(names: dict[str, Path], state: State) -> str | None:
     named, says = "", "CURRENT is missing"
     if "CURRENT" in names:
         try:
-            named = names["CURRENT"].read_bytes()[:100].decode("utf-8", "replace").removesuffix("\n")
-            says = f"CURRENT names {printable(named)!r}, which is missing"
+            text = names["CURRENT"].read_bytes()[:100].decode("utf-8", "replace")
+            named, newline, _ = text.partition("\n")
+            says = f"CURRENT names {printable(named)!r}, which is missing" if newline else "CURRENT is cut off"
+            named = named if newline else ""
         except OSError as error:
             says = f"CURRENT can't be read: {error.strerror}"
     if named in there:
