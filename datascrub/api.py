@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from datascrub.config import Config
 from datascrub.engines.isolated import call, stream
 from datascrub.engines.local import Died, Interrupts, Local
+from datascrub.engines.processes import preload
 from datascrub.engines.resources import default_workers, worker_bytes
 from datascrub.errors import ChildDiedError, CopyError, SourceError, UsageError
 from datascrub.model import Finding, Part, Role, Severity
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import duckdb
 
 MAX_QUARANTINE = 0.10
+preload("datascrub.spine.preload")
 
 
 class Watcher:
@@ -104,8 +107,14 @@ def default_run_folder(source: Path) -> Path:
 def survey(source: str | os.PathLike[str], config: Config | None = None, tmp: str | None = None) -> RunPlan:
     """What the source is, as a scan would plan it; nothing is written."""
     config = config or Config()
-    container, found, fingerprint = _surveyed(os.fspath(source), config, tmp)
+    with _scratch(tmp) as scratch:
+        container, found, fingerprint = _surveyed(os.fspath(source), config, scratch)
     return make_plan(os.fspath(source), container, found, fingerprint, config, Choice(), "numpy")
+
+
+def _scratch(tmp: str | None) -> tempfile.TemporaryDirectory[str]:
+    """A place for shadows and scratch of one call, gone when it ends."""
+    return tempfile.TemporaryDirectory(prefix="datascrub-", dir=tmp)
 
 
 def scan(
@@ -134,29 +143,25 @@ def scan(
     path = locate(source)
     folder = RunFolder(Path(out) if out is not None else default_run_folder(path))
     _keep_outside(folder.path, path)
-    choice = Choice(limit, share, seed)
-    container, found, fingerprint = _surveyed(source, config, tmp)
     load_files(load)
-    run_plan = make_plan(source, container, found, fingerprint, config, choice, choose_backend(backend))
-    run_plan = dataclasses.replace(run_plan, load=tuple(str(Path(file).absolute()) for file in load))
-    folder.create()
-    folder.hold()
-    try:
-        folder.heal()
-        is_measured = _make_place(folder, run_plan, reread)
-        folder.write_plan(run_plan)
-        if is_measured:
-            measured = Measured(**(folder.measured() or {}))
-            watcher.reused(run_plan, measured.measured_at)
-        else:
-            watcher.recognised(run_plan, folder.path, workers or default_workers())
-            measured = _measure(folder, run_plan, workers or default_workers(), batch_size, tmp, watcher)
-        summary, _ = _judge_into(folder, run_plan, config, measured=measured)
-        summary["exit_code"] = exit_code(summary, fail_on)
-        folder.write_json(folder.summary_file, summary)
-        return Run(folder.path, summary, summary["exit_code"])
-    finally:
-        folder.release()
+    with _scratch(tmp) as scratch:
+        container, found, fingerprint = _surveyed(source, config, scratch)
+        run_plan = make_plan(source, container, found, fingerprint, config, Choice(limit, share, seed), choose_backend(backend))
+        run_plan = dataclasses.replace(run_plan, load=tuple(str(Path(file).absolute()) for file in load))
+        with folder.held():
+            folder.heal()
+            is_measured = _make_place(folder, run_plan, reread)
+            folder.write_plan(run_plan)
+            if is_measured:
+                measured = Measured(**(folder.measured() or {}))
+                watcher.reused(run_plan, measured.measured_at)
+            else:
+                watcher.recognised(run_plan, folder.path, workers or default_workers())
+                measured = _measure(folder, run_plan, workers or default_workers(), batch_size, scratch, watcher)
+            summary, _ = _judge_into(folder, run_plan, config, measured=measured)
+            summary["exit_code"] = exit_code(summary, fail_on)
+            folder.write_json(folder.summary_file, summary)
+            return Run(folder.path, summary, summary["exit_code"])
 
 
 def _surveyed(source: str, config: Config, tmp: str | None) -> tuple[str, Survey, dict[str, Any]]:
@@ -255,8 +260,7 @@ def judge(run: str | os.PathLike[str], config: Config | None = None, fail_on: st
     run_plan = folder.plan()
     load_files(run_plan.load)
     config = config or Config(data=run_plan.plan.data)
-    folder.hold()
-    try:
+    with folder.held():
         task = config.data.task or run_plan.plan.task
         judged = dataclasses.replace(run_plan, plan=dataclasses.replace(run_plan.plan, data=config.data, task=task))
         before = folder.measured()
@@ -264,8 +268,6 @@ def judge(run: str | os.PathLike[str], config: Config | None = None, fail_on: st
         summary["exit_code"] = exit_code(summary, fail_on)
         folder.write_json(folder.summary_file, summary)
         return Run(folder.path, summary, summary["exit_code"])
-    finally:
-        folder.release()
 
 
 def _judge_into(
@@ -320,11 +322,12 @@ def clean(
     aside = copying.prepare(Path(plan.source), place, 0 if link in ("hard", "sym", "reflink") else run_plan.size_bytes)
     options = CopyOptions(link, only_changed, drop_unreadable)
     try:
-        report = _copied(plan, aside, frozenset(drop) | frozenset(unreadable), options, tmp, watcher)
-        if aside.exists():
-            found = call(copying.read_back, plan, str(aside), tmp) if not only_changed else (report.kept, report.digest)
-            copying.verify(report, found, aside)
-            copying.publish(aside, place)
+        with _scratch(tmp) as scratch:
+            report = _copied(plan, aside, frozenset(drop) | frozenset(unreadable), options, scratch, watcher)
+            if aside.exists():
+                found = call(copying.read_back, plan, str(aside), scratch) if not only_changed else (report.kept, report.digest)
+                copying.verify(report, found, aside)
+                copying.publish(aside, place)
     except BaseException:
         copying.remove(aside)
         raise
@@ -368,5 +371,5 @@ def _copied(plan: Any, aside: Path, drop: frozenset[str], options: CopyOptions, 
 
 def look(source: str | os.PathLike[str], key: str, config: Config | None = None, tmp: str | None = None) -> Look:
     """One sample, measured and judged on the spot. Raises UsageError where the source has no such key."""
-    run_plan = survey(source, config, tmp)
-    return call(look_at, run_plan.plan, key, "numpy", tmp)
+    with _scratch(tmp) as scratch:
+        return call(look_at, survey(source, config, scratch).plan, key, "numpy", scratch)

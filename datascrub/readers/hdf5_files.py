@@ -61,8 +61,8 @@ def superblock(path: Path) -> Superblock | None:
 
 def _claims(head: bytes, at: int, more: bytes) -> Superblock:
     version = head[8] if len(head) > 8 else 0
-    start = {0: 24, 1: 28}.get(version, 12)
-    if len(head) < start + 32:
+    start, width_at = {0: (24, 13), 1: (28, 13)}.get(version, (12, 9))
+    if len(head) < start + 32 or head[width_at] != 8:  # addresses of another width than 8 bytes are rare: nothing is claimed of them
         return Superblock(at, 0, "")
     _, _, end, driver_at = struct.unpack_from("<4Q", head, start)
     driver = ""

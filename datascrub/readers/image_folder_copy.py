@@ -28,6 +28,7 @@ _TEXT_BYTES = 64 << 20
 """text files up to this size are searched for names of dropped pictures"""
 
 _STEP = 256
+_STALE_NAMED = 50
 _UNREADABLE = (errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT)
 
 
@@ -75,10 +76,22 @@ def copy_tree(
     """Copy a folder. Class folders that lose all their pictures stay; links become what they lead to; times and permissions are kept."""
     root = os.fsencode(source)
     kept = _Kept(listing, plan, root, drop, options, progress)
-    copier = _TreeCopy(plan, root, os.fsencode(destination), kept.gone, options)
+    strays = set(listing.strays(plan))
+    copier = _TreeCopy(plan, root, os.fsencode(destination), kept.gone | strays, options)
     copier.run()
-    notes = [*copier.notes(), *([f"{kept.unreadable:,} samples that can't be read are left out"] if kept.unreadable else [])]
-    return CopyReport(kept.kept, kept.dropped, kept.digest, tuple(copier.written), tuple(copier.stale), tuple(notes))
+    notes = [*copier.notes()]
+    if kept.unreadable:
+        notes.append(f"{kept.unreadable:,} samples that can't be read are left out")
+    if strays:
+        notes.append(f"{len(strays):,} masks without a picture are left out")
+    if options.only_changed:
+        return CopyReport(0, kept.dropped, xxhash.xxh3_128().hexdigest(), tuple(copier.written), _few(copier.stale), tuple(notes))
+    return CopyReport(kept.kept, kept.dropped, kept.digest, tuple(copier.written), _few(copier.stale), tuple(notes))
+
+
+def _few(stale: list[str]) -> tuple[str, ...]:
+    rest = len(stale) - _STALE_NAMED
+    return (*stale[:_STALE_NAMED], *([f"and {rest:,} more"] if rest > 0 else []))
 
 
 class _TreeCopy:
@@ -152,7 +165,7 @@ class _TreeCopy:
 
     def _file(self, relative: bytes, path: bytes) -> None:
         there = os.path.join(self._destination, relative)
-        lines = self._corrected(relative, path) if self._gone else None
+        lines = self._corrected(relative, path) if self._gone or relative in self._tables else None
         key = text_of(relative, is_path=True)
         if lines is not None:
             os.makedirs(os.path.dirname(there), exist_ok=True)
@@ -171,7 +184,7 @@ class _TreeCopy:
         """The lines of a list or metadata file that stay; None where the file does not change."""
         if relative in self._tables:
             rows = list(parse_rows(path))
-            kept = [raw for raw, values in rows if file_of(relative, values) not in self._gone]
+            kept = [raw for raw, values in rows if self._is_there(file_of(relative, values))]
             return kept if len(kept) < len(rows) else None
         if os.path.splitext(relative)[0] in self._stems and any(is_inside(relative, folder) for folder in self._leave):
             self.stale.append(f"{printable(text_of(relative, is_path=True))}: belongs to a picture that was left out")
@@ -182,6 +195,9 @@ class _TreeCopy:
             return self._corrected_list(relative, path)
         self._search(relative, path)
         return None
+
+    def _is_there(self, file: bytes | None) -> bool:
+        return file is None or (file not in self._gone and os.path.lexists(os.path.join(self._source, file)))
 
     def _corrected_list(self, relative: bytes, path: bytes) -> list[bytes] | None:
         with Path(os.fsdecode(path)).open("rb") as file:

@@ -64,6 +64,10 @@ class Listing(ABC):
             if isinstance(shard, Shard):
                 yield from self.entries(plan, shard.where)
 
+    def strays(self, plan: Plan) -> Iterator[bytes]:
+        """Files beside the samples that belong to none, relative to the source: a cleaned copy leaves them out."""
+        yield from ()
+
 
 def in_shards(sized: Iterable[tuple[Any, int] | Part]) -> Iterator[list[Any] | Part]:
     """(item, size) in order -> lists of items, each a shard; parts pass through."""

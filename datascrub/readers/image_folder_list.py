@@ -236,6 +236,6 @@ def _batched(items: Iterable[Any]) -> Iterator[list[Any]]:
 def _outside(path: bytes) -> bytes:
     try:
         status = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a zero byte in the path
         return b"-"
     return b"%d %d\n" % (status.st_size, status.st_mtime_ns)

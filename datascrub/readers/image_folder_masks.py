@@ -44,16 +44,19 @@ class Masks:
         return {stem_of(name): name for name in names if says_image(name) and not is_hidden(name)}
 
     def orphans(self) -> Iterator[Part]:
-        """Masks whose picture is not there."""
+        """Masks whose picture is not there, as parts."""
         count = 0
-        for path in self._all():
-            if self._partner(path, self.folder, self.pictures) is None:
-                count += 1
-                if count <= _NAMED:
-                    yield Part("part-record-missing", text_of(path, is_path=True), "a mask whose picture (image) is missing", lost_records=1)
+        for path in self.strays():
+            count += 1
+            if count <= _NAMED:
+                yield Part("part-record-missing", text_of(path, is_path=True), "a mask whose picture (image) is missing", lost_records=1)
         if count > _NAMED:
             rest = count - _NAMED
             yield Part("part-record-missing", text_of(self.folder, is_path=True), f"{rest:,} more masks without a picture", lost_records=rest)
+
+    def strays(self) -> Iterator[bytes]:
+        """The files of masks without a picture, relative to the root."""
+        return (path for path in self._all() if self._partner(path, self.folder, self.pictures) is None)
 
     def _all(self) -> Iterator[bytes]:
         for folder, folders, names in os.walk(os.path.join(self._root, self.folder)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from datascrub.model import Column, Field, Kind, Part, Role
 
 NAMES = (b"metadata.csv", b"metadata.jsonl")
 _LABELS = frozenset(("label", "labels", "class", "category", "target"))
+_TAKEN = frozenset(("image", "mask", "record"))
+"""names of fields that a sample has anyhow"""
 _MISSING_NAMED = 100
 _TYPED = 1000
 """rows by which the type of a column is decided"""
@@ -68,8 +71,23 @@ def file_of(path: bytes, values: Mapping[str, Any] | None) -> bytes | None:
     name = (values or {}).get("file_name")
     if not isinstance(name, str) or not name:
         return None
-    made = os.path.normpath(os.path.join(os.path.dirname(path), os.fsencode(name)))
-    return None if made.startswith((b"/", b"..")) else made
+    try:
+        made = os.path.normpath(os.path.join(os.path.dirname(path), os.fsencode(name)))
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold and no file name
+        return None
+    return None if made.startswith((b"/", b"..")) or b"\0" in made else made
+
+
+def is_metadata(path: bytes) -> bool:
+    """Whether a file of that name is of that kind: its first row has file_name. Others, as ISIC's metadata.csv, are files like any other."""
+    try:
+        for raw, values in parse_rows(path):
+            if path.endswith(b".csv"):
+                return b"file_name" in re.split(rb"[\s\",]+", raw.removeprefix(b"\xef\xbb\xbf"))
+            return values is not None and "file_name" in values
+    except OSError:
+        return False
+    return False
 
 
 class Metadata:
@@ -94,8 +112,8 @@ class Metadata:
         names: dict[str, list[Any]] = {}
         for row in list(self.rows.values())[:_TYPED]:
             for name, value in row.items():
-                names.setdefault(str(name), []).append(value)
-        made = [_field(name, values) for name, values in names.items() if name not in {"image", "mask", "record"}]
+                names.setdefault(name, []).append(value)
+        made = [_field(name, values) for name, values in names.items() if name not in _TAKEN and name.isprintable() and name]
         if sum(field.role is Role.LABEL for field in made) > 1:
             first = next(field for field in made if field.role is Role.LABEL)
             made = [field if field is first or field.role is not Role.LABEL else Field(field.name, Role.IGNORE, field.kind) for field in made]
@@ -125,7 +143,7 @@ class Metadata:
             yield Part("part-record-missing", text_of(self.paths[0]), f"{rest:,} more files that metadata names are not there", lost_records=rest)
         for path, number in self.bad[:_MISSING_NAMED]:
             key = f"{text_of(path, is_path=True)}#{number - 1}"
-            yield Part("part-damaged", key, f"row {number:,} does not parse, or names no file", {"row": number}, lost_bytes=None)
+            yield Part("part-damaged", key, f"row {number:,} does not parse, or names no file inside the folder", {"row": number}, lost_bytes=None)
 
 
 def _field(name: str, values: Sequence[Any]) -> Field:
@@ -141,9 +159,18 @@ def _field(name: str, values: Sequence[Any]) -> Field:
 
 def _typed(field: Field, value: Any) -> Any:
     if field.kind is Kind.TEXT:
-        return value if isinstance(value, str) else None if value is None else json.dumps(value, ensure_ascii=False)
+        return _text(value) if isinstance(value, str) else None if value is None else json.dumps(value)
     number = _integer(value) if field.dtype == "int64" else _float(value)
     return None if number is None else np.asarray(number, field.dtype)
+
+
+def _text(value: str) -> str | bytes:
+    """The text, or its bytes where it holds half of a surrogate pair and can't be UTF-8."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "surrogatepass")
+    return value
 
 
 def _integer(value: Any) -> int | None:

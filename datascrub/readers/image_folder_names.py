@@ -22,8 +22,7 @@ def is_hidden(name: bytes) -> bool:
 
 @lru_cache(maxsize=4096)
 def _format(suffix: bytes) -> str | None:
-    made = format_of_suffix(suffix.decode("ascii", "replace"))
-    return None if made == "svg" else made  # drawings in XML: no loader of pixels reads them
+    return format_of_suffix(suffix.decode("ascii", "replace"))
 
 
 def suffix_of(name: bytes) -> bytes:
@@ -38,8 +37,8 @@ def stem_of(name: bytes) -> bytes:
 
 
 def says_image(name: bytes) -> bool:
-    """Whether the suffix is one of a picture format."""
-    return _format(suffix_of(name)) is not None
+    """Whether the suffix is one of a picture format. Drawings in XML are none: no loader of pixels reads them."""
+    return _format(suffix_of(name)) not in {None, "svg"}
 
 
 def is_image_by_content(head: bytes) -> bool:

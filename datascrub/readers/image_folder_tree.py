@@ -1,7 +1,7 @@
 """A folder of pictures: flat, in class folders, with metadata or masks beside them."""
 
 # Paths are bytes here, for foreign names need not decode, and pathlib takes no bytes.
-# ruff: noqa: PTH100, PTH112, PTH113, PTH117, PTH118, PTH119, PTH120, PTH208
+# ruff: noqa: PTH100, PTH113, PTH117, PTH118, PTH119, PTH120, PTH208
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from datascrub.readers.image_folder_entries import Entry, Listing, in_shards
 from datascrub.readers.image_folder_files import head_of
 from datascrub.readers.image_folder_list import IMAGE
 from datascrub.readers.image_folder_masks import Masks, pictures_of
-from datascrub.readers.image_folder_metadata import NAMES, Metadata
+from datascrub.readers.image_folder_metadata import NAMES, Metadata, is_metadata
 from datascrub.readers.image_folder_names import is_hidden, is_image_by_content, says_image
 from datascrub.readers.image_folder_walk import Folder, Found, Other, Walk, is_inside
 
@@ -50,7 +50,7 @@ class _Outline:
             if isinstance(item, (Found, Other)):
                 digest.update(b"%s\0%d %d\n" % (item.path, item.size, item.mtime_ns))
                 self.size += item.size
-            if isinstance(item, Other) and os.path.basename(item.path) in NAMES:
+            if isinstance(item, Other) and os.path.basename(item.path) in NAMES and is_metadata(walk.path(item.path)):
                 self.tables.append(item.path)
             if isinstance(item, Found):
                 self.count, self.links = self.count + 1, self.links + item.is_link
@@ -110,11 +110,13 @@ class FolderTree(Listing):
         return Survey(None, tuple(fields), sum(pictures.values()), whole.size, settings, task=task, labels=tuple(classes[:36]), notes=tuple(notes))
 
     def _declared(self, name: str, folder: str) -> bytes:
+        """The relative path of a folder that holds masks or annotations; annotations may be one file."""
+        holds = os.path.isdir if name == "masks" else os.path.exists
         made = os.path.normpath(os.fsencode(folder))
         if os.path.isabs(made):
             made = os.path.relpath(made, os.path.abspath(self._root))
-        if made.startswith(b"..") or made == b"." or not os.path.isdir(os.path.join(self._root, made)):
-            raise UsageError(f"data.{name} names {folder}, which is no folder inside the source", fix="give its path relative to the source")
+        if made.startswith(b"..") or made == b"." or not holds(os.path.join(self._root, made)):
+            raise UsageError(f"data.{name} names {folder}, which is not inside the source", fix="give its path relative to the source")
         return made
 
     def _notes(self) -> list[str]:
@@ -216,6 +218,11 @@ class FolderTree(Listing):
             classes = [class_of(entry.name, level) for entry in entries]
             return Column(field, [None if name is None else text_of(name, is_path=True) for name in classes])
         return table.column(field, [entry.name for entry in entries]) if table is not None else Column(field, [None] * len(entries))
+
+    def strays(self, plan: Plan) -> Iterator[bytes]:
+        masks = self._pairs(plan)
+        if masks is not None:
+            yield from masks.strays()
 
     def _table(self, plan: Plan) -> Metadata | None:
         paths = tuple(raw_of(path) for path in plan.settings["metadata"])

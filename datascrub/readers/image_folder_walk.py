@@ -17,7 +17,7 @@ from datascrub.readers.image_folder_names import is_hidden, is_image_by_content,
 
 _NAMED = 5
 _HIDDEN_NAMED = 20
-_RUN_NAMES = (b"facts", b"run.lock", b"summary.json")
+_RUN_NAMES = (b"plan.json", b"facts", b"run.lock", b"summary.json")
 DEEPEST = 100
 """folders below one another; deeper ones are made to break programs, and are named instead of entered"""
 
@@ -70,10 +70,9 @@ class Aside:
 
 
 def is_run_folder(path: bytes) -> bool:
-    """Whether a folder is a run of this program: it is never part of a source, wherever it lies."""
-    if not (path.endswith(b".datascrub") or os.path.lexists(os.path.join(path, b"plan.json"))):
-        return False
-    return any(os.path.lexists(os.path.join(path, name)) for name in _RUN_NAMES)
+    """Whether a folder is a run of this program, finished or just begun: it is never part of a source, wherever it lies."""
+    marks = sum(os.path.lexists(os.path.join(path, name)) for name in _RUN_NAMES)
+    return marks >= (1 if path.endswith(b".datascrub") else 2)
 
 
 def is_inside(path: bytes, folder: bytes) -> bool:
@@ -92,14 +91,15 @@ def is_entered(link: bytes, real_root: bytes, entered: set[tuple[int, int]]) -> 
 class Walk:
     """One pass over a folder, in the order of the bytes of relative paths.
 
-    leave: relative paths of folders that hold no samples (masks, annotations). known: relative paths of files that are used otherwise (metadata).
+    leave: relative paths of folders that hold no samples (masks, annotations), or of a file of annotations.
+    known: relative paths of files that are used otherwise (metadata).
     Each real folder is entered once: a link to a folder inside the root is left to the folder's own place, one to a folder outside is followed.
     """
 
     def __init__(self, root: bytes, *, leave: tuple[bytes, ...] = (), known: frozenset[bytes] = frozenset()) -> None:
         self.root, self.links_out = root, 0
         self._real = os.path.realpath(root)
-        self._leave, self._known = leave, known
+        self._leave, self._known = leave, known | set(leave)
         self._entered: set[tuple[int, int]] = set()
         self._others, self._hidden, self._special, self._inner_links = Aside(), Aside(), Aside(), Aside()
         self._hidden_images = 0

@@ -34,7 +34,7 @@ from datascrub.readers.lmdb_file import Leaf, data_file, is_lmdb, outline_of
 from datascrub.readers.lmdb_names import Database, Names
 from datascrub.readers.lmdb_store import NAME, Store
 
-_SHARD_SAMPLES = 1024
+_SHARD_SAMPLES = 8192  # what writing the facts of a shard costs, whatever its size, is then spread thin
 _SHARD_BYTES = 32 << 20
 _DAMAGED = Problem("record-unparsable", "the pages that hold its value are damaged")
 

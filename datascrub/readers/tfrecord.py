@@ -25,7 +25,7 @@ from datascrub.readers.tfrecord_places import is_sample, part_of, parts_behind, 
 from datascrub.readers.tfrecord_probe import count_of, probe
 from datascrub.readers.tfrecord_streams import PLAIN, open_stream
 
-_SHARD_RECORDS, _SHARD_BYTES = 1000, 32 << 20
+_SHARD_RECORDS, _SHARD_BYTES = 8192, 32 << 20
 _BATCH_BYTES = 32 << 20
 _UNKNOWN = ("unknown", "pickled")
 

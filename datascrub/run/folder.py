@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -60,6 +61,16 @@ class RunFolder:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make and hold the folder for as long as a block runs."""
+        self.create()
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
 
     def is_live(self) -> bool:
         """Whether a scan holds it now."""

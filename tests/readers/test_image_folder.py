@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from datascrub.config import DataConfig
@@ -145,6 +149,13 @@ def test_name_or_content_makes_a_sample(tmp_path: Path) -> None:
     assert not scanned.problems()
 
 
+def test_a_name_declares_its_format(tmp_path: Path) -> None:
+    """The suffix declares the format, .svg too where a picture of pixels hides behind it; a name without one declares nothing."""
+    lay(tmp_path, "a.JPEG", "b.svg", "c")
+    declared = Scanned(tmp_path).batches[0].columns["image"].declared
+    assert declared == {"extension": [".JPEG", ".svg", None], "format": ["jpeg", "svg", None]}
+
+
 def test_hidden_files_are_counted_and_hidden_pictures_named(tmp_path: Path) -> None:
     """Hidden files are one info; a hidden file that holds a picture is named, an AppleDouble companion is not; neither makes a class."""
     lay(tmp_path, "cat/a.png", "dog/b.png", ".c.png", ".ipynb_checkpoints/x.png", "__MACOSX/cat/a.png")
@@ -172,6 +183,8 @@ def test_a_run_inside_the_source_is_never_read(tmp_path: Path) -> None:
     lay(tmp_path / "set/set.datascrub", "thumb.png")
     (tmp_path / "set/set.datascrub/facts").mkdir()
     (tmp_path / "set/set.datascrub/plan.json").write_text("{}")
+    lay(tmp_path / "set/begun/facts", "thumb.png")
+    (tmp_path / "set/begun/run.lock").touch()
     scanned = Scanned(tmp_path / "set")
     assert scanned.keys == ["a.png"]
     assert not scanned.parts
@@ -393,6 +406,34 @@ def test_a_quote_inside_a_plain_field_swallows_nothing(tmp_path: Path) -> None:
     assert not scanned.parts
 
 
+def test_a_metadata_csv_of_another_kind_is_a_file_like_any_other(tmp_path: Path) -> None:
+    """metadata.csv without a column file_name accuses nothing."""
+    lay(tmp_path, "a.png")
+    (tmp_path / "metadata.csv").write_text("isic_id,age\nISIC_1,60\n")
+    assert Scanned(tmp_path).codes() == {("part-not-a-sample", "metadata.csv")}
+
+
+_ODD = st.sampled_from(
+    [
+        *(b"file_name,x\n", b"a.png,1\n", b'"a.png', b'"', b"[" * 2000, b"{", b"\0", b"\xff\xfe", b"\r", b"x" * 3000, b"9" * 5000),
+        *(b'{"file_name": "a.png", "t": "\\ud800"}\n', b'{"file_name": "\\ud800"}\n', b'{"file_name": "\\u0000", "n": 1e999}\n'),
+        *(b"a.png 0\n", b"a.png\n", b"/ 1\n", b". 9\n"),
+    ]
+)
+
+
+@given(st.lists(_ODD | st.binary(max_size=20), max_size=12), st.sampled_from(["metadata.csv", "metadata.jsonl", "list.txt"]))
+def test_foreign_bytes_beside_pictures_never_raise(parts: list[bytes], name: str) -> None:
+    """Whatever a metadata or list file holds, the folder is scanned and every picture is a sample."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = lay(Path(folder), "a.png")
+        (root / name).write_bytes(b"".join(parts))
+        assert "a.png" in Scanned(root).keys  # the attribute of Scanned, not of a dict
+        if ImageFolder.recognises(root / name):
+            with contextlib.suppress(SourceError):
+                Scanned(root / name)
+
+
 def test_metadata_jsonl_in_each_split(tmp_path: Path) -> None:
     """metadata.jsonl of each split speaks of files beside it; a row that is no JSON is named."""
     lay(tmp_path, "train/0.png", "test/0.png")
@@ -431,9 +472,16 @@ def test_masks_of_another_naming_accuse_nothing(tmp_path: Path) -> None:
 def test_a_masks_folder_that_is_not_there_is_a_wrong_use(tmp_path: Path) -> None:
     """data.masks and data.annotations must name folders inside the source."""
     lay(tmp_path, "a.png")
-    for data in (DataConfig(masks="nowhere"), DataConfig(annotations="../"), DataConfig(masks="a.png")):
+    for data in (DataConfig(masks="nowhere"), DataConfig(annotations="../"), DataConfig(annotations="gone.json"), DataConfig(masks="a.png")):
         with pytest.raises(UsageError):
             ImageFolder(tmp_path).survey(data)
+
+
+def test_annotations_may_be_one_file(tmp_path: Path) -> None:
+    """data.annotations may name a file, which then is no noise either."""
+    lay(tmp_path, "a.jpg")
+    (tmp_path / "coco.json").write_text("{}")
+    assert not Scanned(tmp_path, DataConfig(annotations="coco.json", annotation_format="coco")).parts
 
 
 def test_annotations_are_no_samples_and_no_noise(tmp_path: Path) -> None:
@@ -526,6 +574,7 @@ def test_only_changed_writes_lists_alone(labelled: Path, tmp_path: Path) -> None
     assert sorted(place.name for place in (tmp_path / "copy").rglob("*")) == ["metadata.csv", "train.txt"]
     assert sorted(report.files) == ["metadata.csv", "train.txt"]
     assert "dog/c.png" in report.notes[-1]
+    assert (report.kept, report.dropped) == (0, 1)
 
 
 def test_a_read_only_source_is_copied(labelled: Path, tmp_path: Path) -> None:
@@ -578,6 +627,23 @@ def test_a_mask_goes_with_its_picture(tmp_path: Path) -> None:
     assert copied.digest() == (1, report.digest)
     assert not copied.parts
     assert scanned.reader.fetch(scanned.plan, "images/2.jpg")[1] == b"".join((root / name).read_bytes() for name in ("images/2.jpg", "masks/2.png"))
+
+
+def test_a_mask_without_a_picture_is_not_copied(tmp_path: Path) -> None:
+    """A copy leaves out masks that belong to no picture, for they shift pairs by position."""
+    root = lay(tmp_path / "set", "images/1.jpg", "images/2.jpg", "masks/1.png", "masks/2.png", "masks/x.png")
+    report = Scanned(root, DataConfig(masks="masks")).copy(tmp_path / "copy")
+    assert not Scanned(tmp_path / "copy", DataConfig(masks="masks")).parts
+    assert report.kept == 2
+    assert report.notes == ("1 masks without a picture are left out",)
+
+
+def test_metadata_of_what_is_not_there_is_not_copied(tmp_path: Path) -> None:
+    """A copy leaves out rows that name no file, so that a loader opens it."""
+    root = lay(tmp_path / "set", "a.png", "b.png")
+    (root / "metadata.csv").write_text("file_name,text\na.png,x\ngone.png,y\nb.png,z\n")
+    Scanned(root).copy(tmp_path / "copy")
+    assert (tmp_path / "copy/metadata.csv").read_text() == "file_name,text\na.png,x\nb.png,z\n"
 
 
 def test_a_list_is_copied_as_a_list(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import shutil
 import struct
@@ -18,7 +19,7 @@ import pytest
 from datascrub.config import DataConfig
 from datascrub.errors import CopyError, MissingPackageError, SourceError, UsageError
 from datascrub.keys import raw_of, text_of
-from datascrub.model import Part, Shard
+from datascrub.model import Limits, Part, Shard
 from datascrub.plan import Plan
 from datascrub.readers import CopyOptions
 from datascrub.readers.leveldb import LevelDbReader
@@ -495,6 +496,27 @@ def test_copy_with_nothing_dropped_is_equal(tmp_path: Path) -> None:
     assert (held, kept) == (records, 200)
 
 
+def test_copy_of_text_recognition_pairs(tmp_path: Path) -> None:
+    """Dropping a pair renumbers the rest without a gap and corrects num-samples."""
+    picture = b"\x89PNG\r\n\x1a\n" + b"rest of a picture"
+    records = {b"num-samples": b"20"}
+    for number in range(1, 21):
+        records |= {b"image-%09d" % number: picture + b"%d" % number, b"label-%09d" % number: b"word %d" % number}
+    held, kept, dropped = copied(build(tmp_path / "db", records), tmp_path / "clean", frozenset({"image-000000003"}))
+    assert (kept, dropped, held[b"num-samples"], len(held)) == (19, 1, b"19", 39)
+    assert (held[b"image-000000003"], held[b"label-000000003"]) == (picture + b"4", b"word 4")
+
+
+def test_value_over_the_limit(tmp_path: Path) -> None:
+    """A record larger than the limit is named with its size and its bytes are not handed on."""
+    folder = build(tmp_path / "db", {key_of(number): datum(number) for number in range(20)} | {b"5": bytes(5000)})
+    plan = Read(folder, DataConfig(layout="caffe-datum")).plan
+    with LevelDbReader(folder, limits=Limits(max_record_bytes=1000)) as reader:
+        items = [item for shard in reader.shards(plan) if isinstance(shard, Shard) for item in reader.read(plan, shard)]
+    problems = {item.keys[row]: problem.code for item in items if not isinstance(item, Part) for row, problem in item.problems.items()}
+    assert problems == {"5": "record-too-large"}
+
+
 def test_copy_to_a_place_that_can_not_be_written(tmp_path: Path, sound: Path) -> None:
     """A destination that fails is a CopyError."""
     (tmp_path / "file").write_bytes(b"")
@@ -502,6 +524,28 @@ def test_copy_to_a_place_that_can_not_be_written(tmp_path: Path, sound: Path) ->
         survey = reader.survey(DataConfig())
         plan = Plan(str(sound), "leveldb", survey.layout, survey.fields, survey.settings)
         reader.copy_clean(plan, tmp_path / "file" / "clean", frozenset(), CopyOptions(), lambda count: None)
+
+
+def test_shadows_of_killed_processes_are_swept(tmp_path: Path, sound: Path) -> None:
+    """An old shadow that nobody has open goes; a fresh one, and one in use, stay."""
+    for name in ("old", "fresh"):
+        (tmp_path / f"datascrub-leveldb-{name}").mkdir()
+    os.utime(tmp_path / "datascrub-leveldb-old", (0, 0))
+    with LevelDbReader(sound, tmp=tmp_path) as reader:
+        reader.survey(DataConfig())
+        assert len(list(tmp_path.iterdir())) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["datascrub-leveldb-fresh"]
+
+
+def test_shadow_goes_with_its_process(tmp_path: Path, sound: Path) -> None:
+    """A process that ends without closing its reader leaves no shadow behind."""
+    program = (
+        "import sys; from pathlib import Path; from datascrub.config import DataConfig; from datascrub.readers.leveldb import LevelDbReader\n"
+        "reader = LevelDbReader(Path(sys.argv[1]), tmp=Path(sys.argv[2])); reader.survey(DataConfig()); print(len(list(reader.tmp.iterdir())))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(sound), str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_fetch(tmp_path: Path, sound: Path) -> None:

@@ -372,12 +372,12 @@ def test_vanished_and_shortened_files_do_not_raise(tmp_path: Path) -> None:
 def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
     """Shards give each record once and in order, whatever the batch size; numbers are known over plain files."""
     source = tmp_path / "set"
-    write(source / "a.tfrecord", records(2500))
+    write(source / "a.tfrecord", records(20_000))
     write(source / "b.tfrecord", records(10))
     batches, _, shards = scan(source)
-    assert [(shard.first, shard.count) for shard in shards] == [(0, 1000), (1000, 1000), (2000, 500), (2500, 10)]
+    assert [(shard.first, shard.count) for shard in shards] == [(0, 8192), (8192, 8192), (16384, 3616), (20000, 10)]
     keys = [key for batch in batches for key in batch.keys]
-    assert keys == [f"a.tfrecord#{n}" for n in range(2500)] + [f"b.tfrecord#{n}" for n in range(10)]
+    assert keys == [f"a.tfrecord#{n}" for n in range(20_000)] + [f"b.tfrecord#{n}" for n in range(10)]
     assert account(source, batch_size=7)[0] == keys
 
 

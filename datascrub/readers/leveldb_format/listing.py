@@ -12,7 +12,7 @@ from datascrub.readers.census import Census
 from datascrub.readers.leveldb_format.shadow import plyvel
 from datascrub.readers.leveldb_format.store import Store
 
-_SHARD_SAMPLES = 1024
+_SHARD_SAMPLES = 8192  # what writing the facts of a shard costs, whatever its size, is then spread thin
 _SHARD_BYTES = 32 << 20
 
 

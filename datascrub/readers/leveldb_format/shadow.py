@@ -6,20 +6,27 @@ them, so that LevelDB's iterators, which stop or skip without a word at a damage
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
 from datascrub.errors import MissingPackageError, SourceError
 from datascrub.readers.leveldb_format import manifest
+from datascrub.readers.leveldb_format.lock import holder
 from datascrub.readers.leveldb_format.log import written
 from datascrub.readers.leveldb_format.manifest import TableFile
 from datascrub.readers.leveldb_format.state import State
 from datascrub.readers.leveldb_format.tables import Table
 
+_PREFIX = "datascrub-leveldb-"
+_STALE_S = 3600
+"""an hour; a shadow is made in seconds, and LevelDB then holds its lock as long as it is in use"""
 _OPEN_FILES = 400
 """well under the usual limit of 1,024 for a process"""
 _WRITE_BUFFER = 1 << 30
@@ -43,20 +50,23 @@ class Shadow:
     def __init__(self, state: State, tables: Iterable[TableFile], omitted: Mapping[int, frozenset[int]], tmp: Path | None) -> None:
         package = plyvel()
         place = tmp if tmp is not None and tmp.is_dir() else None
-        self._folder = Path(tempfile.mkdtemp(prefix="datascrub-leveldb-", dir=place))
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        _sweep(self._folder.parent)
+        # A worker process may end without closing its readers; this runs when it ends in order.
+        self._remove = Finalize(self, shutil.rmtree, (str(self._folder), True), exitpriority=1)
         try:
             self._fill(state, list(tables), omitted)
             self.db = package.DB(
                 str(self._folder), paranoid_checks=True, compression=None, write_buffer_size=_WRITE_BUFFER, max_open_files=_OPEN_FILES
             )
         except (package.Error, OSError) as error:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._remove()
             says = str(error).replace(str(self._folder), "")
             raise SourceError(
                 f"LevelDB can't open its tables: {says}", fix="make room in the temporary folder, or copy the data set again"
             ) from error
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._remove()
             raise
 
     def _fill(self, state: State, tables: list[TableFile], omitted: Mapping[int, frozenset[int]]) -> None:
@@ -77,7 +87,15 @@ class Shadow:
 
     def close(self) -> None:
         self.db.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._remove()
+
+
+def _sweep(place: Path) -> None:
+    """Remove the shadows of processes that were killed: nobody has them open, and they are not just being made."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > _STALE_S and holder(folder) is None:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _patched(table: TableFile, source: Path, omitted: frozenset[int], destination: Path) -> list[TableFile]:
