@@ -20,7 +20,7 @@ DATA_NAMES = frozenset({"data", "x", "image", "images", "img", "imgs", "features
 LABEL_NAMES = frozenset({"label", "labels", "y", "target", "targets"})
 _DEPTH = 64  # groups below one another; deeper ones are made to exhaust a program
 _OBJECTS = 100_000  # datasets of one file that are looked at
-_CLAIM_BYTES = 1 << 30
+_CLAIM_BYTES = 256 << 20
 """a dataset below this size is read as it is, written or not"""
 _UNWRITTEN = 1000
 """a dataset over it is refused when less than a thousandth of it was ever written: it would read as fill values for hours"""
@@ -35,13 +35,16 @@ class Contents:
 
 
 def contents(opened: Opened, file: HDF5File, limits: Limits, source: Path) -> Contents:
-    """Walk the file. Links to other files are followed inside the source's folder alone, and not where that folder is the source: its files are read anyway."""
+    """Walk the file.
+
+    Links to other files are followed inside the source's folder alone, and not where that folder is the source: its files are read anyway.
+    """
     found = Contents()
     walk = _Walk(file, source, found.parts)
     for name, dataset in walk.datasets(opened.handle):
         key = f"{file.key}:{name}"
         try:
-            stored = Stored(name, dataset)
+            stored = Stored(name, dataset, is_linked=name in walk.linked)
             part = _refused(stored, key, file, limits, walk)
         except FAILURES as error:
             part = _failure(key, file, error)
@@ -63,6 +66,7 @@ class _Walk:
         self.root = base if here.is_relative_to(base) else here
         self._seen: set[Any] = set()
         self._count = 0
+        self.linked: set[str] = set()
 
     def datasets(self, group: h5py.Group, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, h5py.Dataset]]:
         import h5py
@@ -104,7 +108,7 @@ class _Walk:
         return is_seen
 
     def _linked(self, group: h5py.Group, name: str, path: str, link: Any) -> Iterator[tuple[str, h5py.Dataset]]:
-        """What a soft or external link leads to. A soft link's target in this file is met by its own name; here it is only seen whether it is there."""
+        """What a soft or external link leads to. A soft link's target is met by its own name; here it is only seen whether it is there."""
         import h5py
 
         is_external = isinstance(link, h5py.ExternalLink)
@@ -123,6 +127,7 @@ class _Walk:
             return
         is_inside = is_external and isinstance(item, h5py.Dataset) and self.inside(item.file.filename) is not None
         if is_inside and self.follows and not self._is_seen(item):
+            self.linked.add(path)
             yield path, item
 
     def inside(self, filename: str) -> Path | None:
@@ -164,10 +169,10 @@ def _refused(stored: Stored, key: str, file: HDF5File, limits: Limits, walk: _Wa
         return part("part-unsupported", "keeps its numbers in another file, by external storage, which is not read here", 0)
     if stored.dataset.is_virtual and (gone := _missing_source(stored, walk)):
         return part("part-link-broken", f"a virtual dataset whose source {gone} is missing: it would read as fill values")
-    return _claim(stored, part, limits)
+    return _claim(stored, part, limits, file.size)
 
 
-def _claim(stored: Stored, part: Any, limits: Limits) -> Part | None:
+def _claim(stored: Stored, part: Any, limits: Limits, size: int) -> Part | None:
     made: Part | None = None
     chunk_bytes = math.prod(stored.dataset.chunks or (0,)) * stored.element.itemsize
     if stored.row_bytes > limits.max_record_bytes and stored.length:
@@ -176,7 +181,7 @@ def _claim(stored: Stored, part: Any, limits: Limits) -> Part | None:
         made = part("part-too-large", f"one chunk claims {chunk_bytes:,} bytes, over the limit of {limits.max_inflated_bytes:,}")
     elif stored.logical_bytes > _CLAIM_BYTES and not stored.dataset.is_virtual:
         chunked = stored.dataset.chunks is not None
-        stored_bytes = stored.dataset.id.get_storage_size()
+        stored_bytes = stored.dataset.id.get_storage_size() if stored.is_linked else min(stored.dataset.id.get_storage_size(), size)
         written = stored.dataset.id.get_num_chunks() * chunk_bytes if chunked else stored_bytes
         if written * _UNWRITTEN < stored.logical_bytes:
             says = f"claims {stored.logical_bytes:,} bytes of which {written:,} were ever written"

@@ -36,11 +36,12 @@ class Form(enum.Enum):
 class Stored:
     """A dataset of an open file, by rows of its first axis.
 
+    is_linked: it stands in another file.
     shape: of one row. dtype: of the values as they are read. length: rows; 0 for a scalar. row_bytes: one row in memory.
     """
 
-    def __init__(self, name: str, dataset: h5py.Dataset) -> None:
-        self.name, self.dataset = name, dataset
+    def __init__(self, name: str, dataset: h5py.Dataset, *, is_linked: bool = False) -> None:
+        self.name, self.dataset, self.is_linked = name, dataset, is_linked
         dtype = dataset.dtype
         self.element, inner = dtype.subdtype if dtype.subdtype is not None else (dtype, ())
         whole = dataset.shape
@@ -56,7 +57,7 @@ class Stored:
 
     @property
     def logical_bytes(self) -> int:
-        return self.row_bytes * (1 if self.is_scalar else self.length)
+        return int(self.row_bytes * (1 if self.is_scalar else self.length))
 
     @cached_property
     def chunk_rows(self) -> int:
@@ -154,7 +155,8 @@ class Stored:
         offset = self.dataset.id.get_offset() if self.is_contiguous() else None
         if offset is None or not self.row_bytes:
             return np.ones(self.length, bool)
-        return offset + (np.arange(self.length, dtype=np.int64) + 1) * self.row_bytes <= cut
+        whole: np.ndarray = offset + (np.arange(self.length, dtype=np.int64) + 1) * self.row_bytes <= cut
+        return whole
 
     def _intact_chunks(self, cut: int) -> np.ndarray:
         chunks, whole = self.dataset.chunks, self.dataset.shape

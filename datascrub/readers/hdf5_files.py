@@ -222,7 +222,18 @@ def _judged(key: str, path: Path, sets: frozenset[str]) -> HDF5File | Part:
 def is_member_of_set(path: Path) -> bool:
     """Whether the file is the first of several that make up one HDF5 file (family, multi and split drivers)."""
     block = superblock(path)
-    return block is not None and block.driver.startswith("NCSA")
+    if block is None:
+        return False
+    return block.driver.startswith("NCSA") or (path.stat().st_size < block.end and _goes_on(path))
+
+
+def _goes_on(path: Path) -> bool:
+    """Whether the file of the next number is there and begins in the middle: older family files bear no name of their driver."""
+    digits = re.search(r"\d+$", path.stem)
+    if digits is None:
+        return False
+    following = path.with_stem(path.stem[: digits.start()] + str(int(digits[0]) + 1).zfill(len(digits[0])))
+    return following.is_file() and following.stat().st_size > 0 and superblock(following) is None
 
 
 def _is_first_of_set(path: Path) -> bool:

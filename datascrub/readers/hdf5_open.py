@@ -14,7 +14,8 @@ from datascrub.readers.hdf5_files import superblock
 if TYPE_CHECKING:
     import h5py
 
-_CACHE_BYTES = 64 << 20  # of decompressed chunks, a dataset: one chunk read by several batches is inflated once
+SMALL_CACHE, LARGE_CACHE = 1 << 18, 64 << 20
+"""bytes of inflated chunks kept, a dataset: whole chunks are read faster past the cache; a chunk that several blocks need is inflated once in it"""
 FAILURES = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError, AttributeError)
 """what h5py raises for foreign bytes"""
 
@@ -68,7 +69,7 @@ class Opened:
             self._padded.close()
 
 
-class OpenFailure(Exception):
+class CantOpenError(Exception):
     """The file can't be opened. is_cut: because it ends too early."""
 
     def __init__(self, says: str, *, is_cut: bool) -> None:
@@ -76,8 +77,8 @@ class OpenFailure(Exception):
         self.says, self.is_cut = says, is_cut
 
 
-def open_file(path: Path) -> Opened:
-    """The file, whole or padded. Raises OSError where its bytes can't be had, OpenFailure where they are no HDF5 that opens."""
+def open_file(path: Path, cache_bytes: int = SMALL_CACHE) -> Opened:
+    """The file, whole or padded. Raises OSError where its bytes can't be had, CantOpenError where they are no HDF5 that opens."""
     import h5py
 
     load_filters()
@@ -86,21 +87,21 @@ def open_file(path: Path) -> Opened:
         pass  # permission is told here, as an OSError of its own
     try:
         # locking=False: we only read, and a trainer may hold this file open.
-        return Opened(h5py.File(path, "r", locking=False, rdcc_nbytes=_CACHE_BYTES, rdcc_nslots=100_003), None, None)
+        return Opened(h5py.File(path, "r", locking=False, rdcc_nbytes=cache_bytes, rdcc_nslots=100_003), None, None)
     except FAILURES as error:
         reason = reason_of(error)
     block = superblock(path)
     if block is None or (size >= block.end and block.end):
-        raise OpenFailure(f"corrupt: it can't be opened ({reason})", is_cut=False)
+        raise CantOpenError(f"corrupt: it can't be opened ({reason})", is_cut=False)
     if not block.end:
-        raise OpenFailure(f"truncated: {size:,} bytes, which end inside its first block", is_cut=True)
+        raise CantOpenError(f"truncated: {size:,} bytes, which end inside its first block", is_cut=True)
     padded = ZeroPadded(path, block.end)
     try:
-        handle = h5py.File(padded, "r", rdcc_nbytes=_CACHE_BYTES, rdcc_nslots=100_003)
+        handle = h5py.File(padded, "r", rdcc_nbytes=cache_bytes, rdcc_nslots=100_003)
         list(handle)
     except FAILURES:
         padded.close()
-        raise OpenFailure(f"truncated: {size:,} of {block.end:,} bytes, and nothing in it can be read", is_cut=True) from None
+        raise CantOpenError(f"truncated: {size:,} of {block.end:,} bytes, and nothing in it can be read", is_cut=True) from None
     return Opened(handle, size, padded)
 
 

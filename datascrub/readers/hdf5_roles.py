@@ -89,7 +89,7 @@ def _number_role(words: Sequence[str], shape: tuple[int, ...] | None, dtype: np.
         return Role.BOXES
     if is_mask:
         return Role.MASK
-    if (last & _LABELS or words[-1:] == ["id"] and words[:-1] and words[-2] in _LABELS) and shape is not None:
+    if (last & _LABELS or (words[-1:] == ["id"] and words[:-1] and words[-2] in _LABELS)) and shape is not None:
         return Role.LABEL if is_single or len(shape) == 1 else Role.MASK if is_whole else Role.ARRAY
     if last & _WEIGHTS and is_single:
         return Role.WEIGHT
@@ -148,5 +148,3 @@ def squeezed(field: Field, values: np.ndarray) -> np.ndarray:
     if field.shape == () and values.ndim > 1 and values.size == len(values):
         return values.reshape(len(values))
     return values
-
-

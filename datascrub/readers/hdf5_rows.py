@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from datascrub.readers.hdf5_open import FAILURES, reason_of
 from datascrub.readers.hdf5_roles import squeezed
 from datascrub.readers.hdf5_table import Table, kind_of
 
+_BLOCK_BYTES = 4 << 20
+"""read at once: memory that is used again while it is in the cache is twice as fast as fresh memory"""
 _BATCH_BYTES = 32 << 20
 Values = np.ndarray | list[Any]
 
@@ -24,7 +27,8 @@ def batches(
     """Rows start to stop of the file in batches. rows, untouched: by place in this range."""
     row_bytes = max(1, sum(stored.row_bytes for stored in table.sampled.values()))
     size = max(1, min(batch_size, _BATCH_BYTES // row_bytes))
-    block = max(size, _BATCH_BYTES // row_bytes)
+    block = table.whole_chunks(max(1, _BLOCK_BYTES // row_bytes))
+    size = min(size, block)
     for first, last, is_touched in _runs(stop - start, rows, untouched):
         for at in range(start + first, start + last, block):
             end = min(at + block, start + last)
@@ -45,7 +49,7 @@ def _runs(count: int, rows: frozenset[int] | None, untouched: frozenset[int]) ->
     held = [row for row in untouched if 0 <= row < count and wanted[row]]
     wanted[held] = 2
     borders = [0, *(np.flatnonzero(np.diff(wanted)) + 1).tolist(), count]
-    for first, last in zip(borders, borders[1:], strict=False):
+    for first, last in pairwise(borders):
         if first < last and wanted[first]:
             yield first, last, bool(wanted[first] == 1)
 
@@ -109,7 +113,7 @@ def read_rows(table: Table, stored: Stored, start: int, stop: int) -> tuple[Valu
         for place in np.flatnonzero(~intact[start:stop])
     }
     borders = [start, *(np.flatnonzero(np.diff(intact[start:stop].astype(np.int8))) + 1 + start).tolist(), stop]
-    for low, high in zip(borders, borders[1:], strict=False):
+    for low, high in pairwise(borders):
         if intact[low]:
             found, wrong = _by_bands(table, stored, low, high)
             values[low - start : high - start] = list(found)
@@ -185,7 +189,7 @@ def _batch(
 
 def _dense(values: Values) -> Values:
     """One block again, where a slice of a list of numbers lacks none."""
-    if isinstance(values, list) and values and all(isinstance(value, np.ndarray) for value in values):
+    if isinstance(values, list) and values and all(isinstance(value, (np.ndarray, np.generic)) for value in values):
         first = values[0]
         if all(value.shape == first.shape and value.dtype == first.dtype for value in values):
             return np.stack(values)
@@ -195,4 +199,10 @@ def _dense(values: Values) -> Values:
 def _size(value: Any) -> int:
     if value is None:
         return 0
-    return len(value.encode("utf-8", "surrogateescape")) if isinstance(value, str) else value.nbytes if isinstance(value, (np.ndarray, np.generic)) else len(value)
+    return (
+        len(value.encode("utf-8", "surrogateescape"))
+        if isinstance(value, str)
+        else value.nbytes
+        if isinstance(value, (np.ndarray, np.generic))
+        else len(value)
+    )
