@@ -15,12 +15,12 @@ from datascrub.engines.isolated import call, stream
 from datascrub.engines.local import Died, Interrupts, Local
 from datascrub.engines.processes import preload
 from datascrub.engines.resources import default_workers, worker_bytes
-from datascrub.errors import ChildDiedError, CopyError, SourceError, UsageError
+from datascrub.errors import ChildDiedError, CopyError, DatascrubError, IncompleteError, SourceError, UsageError
 from datascrub.model import Finding, Part, Role, Severity
 from datascrub.network.choose import choose_backend
 from datascrub.readers import CopyOptions, CopyReport, Survey
 from datascrub.registry import load as load_files
-from datascrub.run.facts import accounts, compact, open_facts
+from datascrub.run.facts import accounts, compact, count_rows, open_facts, sound_shards
 from datascrub.run.findings import FindingsTable, quarantined_keys, read_findings, write_quarantine
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import Choice, RunPlan
@@ -32,12 +32,15 @@ from datascrub.spine.judge import parts_of
 from datascrub.spine.listing import list_shards
 from datascrub.spine.look import Look, look_at
 from datascrub.spine.measure import ShardAccount, ShardTask, chosen_rows, measure_shard
+from datascrub.spine.selftest import misses
 from datascrub.spine.survey import fingerprint_source, locate, make_plan, survey_source
 
 if TYPE_CHECKING:
     import duckdb
 
 MAX_QUARANTINE = 0.10
+SURVEY_S = 1800.0
+"""what recognising a source may take: damage can hold a library up for ever, and so can a mount that went stale"""
 preload("datascrub.spine.preload")
 
 
@@ -113,8 +116,11 @@ def survey(source: str | os.PathLike[str], config: Config | None = None, tmp: st
 
 
 def _scratch(tmp: str | None) -> tempfile.TemporaryDirectory[str]:
-    """A place for shadows and scratch of one call, gone when it ends."""
-    return tempfile.TemporaryDirectory(prefix="datascrub-", dir=tmp)
+    """A place for shadows and scratch of one call, gone when it ends. Raises UsageError where none can be written."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="datascrub-", dir=tmp)
+    except OSError as error:
+        raise UsageError(f"no place for scratch can be written{f' in {tmp}' if tmp else ''}: {_why(error)}", fix="give one with --tmp") from error
 
 
 def scan(
@@ -149,7 +155,6 @@ def scan(
         run_plan = make_plan(source, container, found, fingerprint, config, Choice(limit, share, seed), choose_backend(backend))
         run_plan = dataclasses.replace(run_plan, load=tuple(str(Path(file).absolute()) for file in load))
         with folder.held():
-            folder.heal()
             is_measured = _make_place(folder, run_plan, reread)
             folder.write_plan(run_plan)
             if is_measured:
@@ -157,21 +162,33 @@ def scan(
                 watcher.reused(run_plan, measured.measured_at)
             else:
                 watcher.recognised(run_plan, folder.path, workers or default_workers())
+                failed = selftest()
                 measured = _measure(folder, run_plan, workers or default_workers(), batch_size, scratch, watcher)
+                measured.reasons += failed
             summary, _ = _judge_into(folder, run_plan, config, measured=measured)
             summary["exit_code"] = exit_code(summary, fail_on)
             folder.write_json(folder.summary_file, summary)
             return Run(folder.path, summary, summary["exit_code"])
 
 
+def selftest() -> list[str]:
+    """What the decoders of this machine miss among a handful of known-bad inputs, a sentence each; empty where all is well."""
+    try:
+        return call(misses)
+    except ChildDiedError as death:
+        return [f"the self-test failed: a known-bad input ended the process that decoded it ({death.cause})"]
+
+
 def _surveyed(source: str, config: Config, tmp: str | None) -> tuple[str, Survey, dict[str, Any]]:
     locate(source)
     try:
-        return call(survey_source, source, config, tmp)
+        return call(survey_source, source, config, tmp, limit_s=SURVEY_S)
     except ChildDiedError as death:
         raise SourceError(
             f"{source} can't be opened: the process that tried was ended by {death.cause}", fix="the container is damaged; restore it from its origin"
         ) from death
+    except OSError as error:
+        raise SourceError(f"{source} can't be read: {_why(error)}", fix="check permissions, mounts and the disk") from error
 
 
 def _keep_outside(run: Path, source: Path) -> None:
@@ -184,7 +201,8 @@ def _make_place(folder: RunFolder, run_plan: RunPlan, reread: bool) -> bool:
 
     Raises UsageError where it holds a run of another source.
     """
-    if not folder.plan_file.exists():
+    if not folder.plan_file.exists():  # whatever else lies there is left of a run that a kill ended while it was moved away
+        folder.retire()
         return False
     try:
         before = folder.plan()
@@ -201,20 +219,25 @@ def _make_place(folder: RunFolder, run_plan: RunPlan, reread: bool) -> bool:
 
 def _measure(folder: RunFolder, run_plan: RunPlan, workers: int, batch_size: int, tmp: str | None, watcher: Watcher) -> Measured:
     """Measure all shards that are not done yet; compact where the whole came to its end."""
-    done = folder.done_shards()
+    done = sound_shards(folder)
     measured, listed, reasons = Measured(), list[dict[str, Any]](), list[str]()
     for before in accounts(folder):
         watcher.advanced(before["records"], before["errors"])
     sample_s = run_plan.plan.limits.sample_s
 
     def tasks() -> Iterator[ShardTask]:
-        for piece in stream(list_shards, run_plan.plan, tmp):
-            if isinstance(piece, Part):
-                listed.append(asdict(piece))
-            elif piece.number not in done:
-                rows = chosen_rows(run_plan.choice, piece, run_plan.count)
-                if rows is None or rows:
-                    yield resumed(ShardTask(str(folder.path), piece, batch_size, rows=rows, tmp=tmp, sample_s=sample_s))
+        try:
+            for piece in stream(list_shards, run_plan.plan, tmp):
+                if isinstance(piece, Part):
+                    listed.append(asdict(piece))
+                elif piece.number not in done:
+                    rows = chosen_rows(run_plan.choice, piece, run_plan.count)
+                    if rows is None or rows:
+                        yield resumed(ShardTask(str(folder.path), piece, batch_size, rows=rows, tmp=tmp, sample_s=sample_s))
+        except ChildDiedError as death:
+            reasons.append(f"listing the source was ended by {death.cause}; what was listed is measured")
+        except (SourceError, OSError) as error:
+            reasons.append(f"listing the source failed: {_why(error)}; what was listed is measured")
 
     def again(died: Died) -> list[ShardTask]:
         return [closer(died.task, died.cause)]
@@ -227,16 +250,18 @@ def _measure(folder: RunFolder, run_plan: RunPlan, workers: int, batch_size: int
             folder.write_listing(0, listed)
         except KeyboardInterrupt:
             reasons.append(f"interrupted by {interrupts.received or 'SIGINT'}; the same command goes on")
-        except ChildDiedError as death:
-            reasons.append(f"listing the source was ended by {death.cause}; what was listed is measured")
+        except (SourceError, IncompleteError) as error:
+            reasons.append(f"{error.what}; the same command goes on")
         watcher.finished()
     for each in accounts(folder):
         measured.add(each)
     if not reasons:
         measured.parts = listed + measured.parts
         reasons += _changed(run_plan)
-    measured.reasons, measured.measured_at = reasons, timestamp()
-    if not reasons:
+    if (rows := count_rows(folder)) != measured.records:
+        reasons.append(f"facts of {rows:,} samples are there, and {measured.records:,} were measured")
+    measured.reasons, measured.measured_at = [*reasons, *measured.reasons], timestamp()
+    if not measured.reasons:
         compact(folder, asdict(measured))
     return measured
 
@@ -247,8 +272,15 @@ def _engine(workers: int, run_plan: RunPlan) -> Local:
 
 
 def _changed(run_plan: RunPlan) -> list[str]:
-    now = call(fingerprint_source, run_plan.plan.source, run_plan.plan.container)
+    try:
+        now = call(fingerprint_source, run_plan.plan.source, run_plan.plan.container)
+    except (SourceError, ChildDiedError, OSError) as error:
+        return [f"the source can't be reached any more: {_why(error)}"]
     return [] if now == dict(run_plan.plan.fingerprint) else ["the source changed while it was scanned; scan again when it is at rest"]
+
+
+def _why(error: Exception) -> str:
+    return error.what if isinstance(error, DatascrubError) else str(getattr(error, "strerror", None) or error)
 
 
 def judge(run: str | os.PathLike[str], config: Config | None = None, fail_on: str = "error") -> Run:
@@ -365,6 +397,8 @@ def _copied(plan: Any, aside: Path, drop: frozenset[str], options: CopyOptions, 
                 watcher.copied(item)
     except ChildDiedError as death:
         raise CopyError(f"the copying process was ended by {death.cause}", fix="run the command again; nothing is left behind") from death
+    except OSError as error:
+        raise CopyError(f"the copy can't be written: {_why(error)}", fix="make room or give access, then run the command again") from error
     assert report is not None
     return report
 

@@ -23,9 +23,12 @@ _DATA_FLAGS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    from datascrub.engines.local import Interrupts
+
     try:
         args = _parser().parse_args(argv)
-        code: int = args.command(args)
+        with Interrupts():
+            code: int = args.command(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     scan.add_argument("--sample", metavar="SHARE", help="measure a share only, as 1%% or 0.01")
     scan.add_argument("--seed", type=int, default=0, help="of --limit and --sample (default 0)")
     scan.add_argument("--reread", action="store_true", help="measure anew, though a finished run of the unchanged source is there")
-    scan.add_argument("--backend", choices=("auto", "torch", "numpy"), default="auto", help="of the dummy network (default auto: a GPU, else numpy)")
+    scan.add_argument(
+        "--backend", choices=("auto", "torch", "tensorflow", "numpy"), default="auto", help="of the dummy network (default auto: a GPU, else numpy)"
+    )
     scan.add_argument("--load", action="append", default=[], metavar="FILE", help="a file of validators of your own")
     scan.add_argument("--tmp", metavar="DIR", help="where shadow copies and scratch lie")
     _fail_on(scan)
@@ -105,6 +110,30 @@ def _parser() -> argparse.ArgumentParser:
     _config(show)
     show.set_defaults(command=_show)
 
+    locate = commands.add_parser("locate", help="from the log to the sample: the records of one training step, with their findings")
+    locate.add_argument("source")
+    locate.add_argument("--iteration", type=int, required=True, metavar="N", help="from 0, as Caffe's log counts")
+    locate.add_argument("--batch-size", type=int, required=True, metavar="B", help="samples of one forward pass on one device")
+    locate.add_argument("--iter-size", type=int, default=1, metavar="K", help="forward passes of one step (default 1)")
+    locate.add_argument("--gpus", type=int, default=1, metavar="G", help="devices that share the records (default 1)")
+    locate.add_argument("--epoch", type=int, metavar="E", help="the data begin anew with each epoch, and N counts in it")
+    locate.add_argument("--resumed-at", type=int, default=0, metavar="N", help="iteration of the snapshot that the training went on from")
+    locate.add_argument("--run", metavar="RUN", help="the run of the source (default: NAME.datascrub)")
+    locate.set_defaults(command=_locate)
+
+    kept = commands.add_parser("kept", help="write the samples that a run keeps as a list, for a training that reads one")
+    kept.add_argument("run")
+    kept.add_argument("--to", required=True, metavar="FILE")
+    kept.add_argument("--format", choices=("keys", "positions", "index", "caffe"), default="keys")
+    kept.set_defaults(command=_kept)
+
+    lint = commands.add_parser("lint-net", help="what makes a Caffe network or solver definition diverge")
+    lint.add_argument("files", nargs="+", metavar="PROTOTXT")
+    lint.add_argument("--classes", type=int, metavar="N", help="how many classes the labels know")
+    lint.set_defaults(command=_lint_net)
+
+    selftest = commands.add_parser("selftest", help="known-bad inputs before the decoders of this machine; each scan does it too")
+    selftest.set_defaults(command=_selftest)
     rules = commands.add_parser("rules", help="the catalogue of rules")
     rules.set_defaults(command=_rules)
     facts = commands.add_parser("facts", help="what is measured: name, type, unit, range")
@@ -301,6 +330,49 @@ def _show(args: argparse.Namespace) -> int:
 
         write_png(Path(args.image), seen.picture, seen.encoded)
     return 0
+
+
+def _locate(args: argparse.Namespace) -> int:
+    from datascrub.keys import printable
+    from datascrub.locate import Consumption, locate
+    from datascrub.report import text
+
+    consumption = Consumption(args.iteration, args.batch_size, args.iter_size, args.gpus, args.epoch, args.resumed_at)
+    step = locate(args.source, consumption, args.run)
+    for sample in step.samples:
+        turn = "".join(
+            f"  {name} {value}" for name, value, most in (("gpu", sample.gpu, args.gpus), ("pass", sample.turn, args.iter_size)) if most > 1
+        )
+        _say(f"{sample.number:>10}  {printable(sample.key)}{turn}")
+        for each in sample.findings:
+            _say(f"            {text.finding(each)}")
+    for note in step.notes:
+        _say(f"note: {note}")
+    return 0
+
+
+def _kept(args: argparse.Namespace) -> int:
+    from datascrub.handover import write_list
+
+    _say(f"{write_list(args.run, Path(args.to), args.format):,} samples are kept: {args.to}")
+    return 0
+
+
+def _lint_net(args: argparse.Namespace) -> int:
+    from datascrub.netlint import lint_file
+
+    remarks = [(file, remark) for file in args.files for remark in lint_file(Path(file), args.classes)]
+    for file, remark in remarks:
+        _say(f"{file}:{remark}")
+    return int(any(remark.severity == "error" for _, remark in remarks))
+
+
+def _selftest(args: argparse.Namespace) -> int:
+    from datascrub import api
+
+    missed = api.selftest()
+    _say("\n".join(missed) if missed else "every known-bad input is seen, no healthy one is accused")
+    return 4 if missed else 0
 
 
 def _rules(args: argparse.Namespace) -> int:

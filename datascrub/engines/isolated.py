@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from datascrub.engines.processes import context
-from datascrub.engines.resources import hush
+from datascrub.engines.resources import hush, live_with_parent
 from datascrub.errors import ChildDiedError, DatascrubError
 
 T = TypeVar("T")
@@ -25,6 +25,7 @@ class ChildFaultError(DatascrubError):
 def _serve(pipe: Connection, function: Callable[..., Any], args: tuple[Any, ...], is_stream: bool) -> None:
     """In the child: send what the function gives, then the end; or the error."""
     hush()
+    live_with_parent()
     try:
         made = function(*args)
         for item in made if is_stream else (made,):
@@ -34,6 +35,8 @@ def _serve(pipe: Connection, function: Callable[..., Any], args: tuple[Any, ...]
         pipe.send((_ERROR, error))
     except MemoryError:
         pipe.send((_ERROR, ChildDiedError("the child ran out of memory", cause="MemoryError")))
+    except OSError as error:  # the machine's, not ours: whoever asked knows what was read or written
+        pipe.send((_ERROR, OSError(error.errno, error.strerror or str(error), error.filename)))
     except BaseException as error:  # noqa: BLE001  whatever it was, the parent must hear of it
         pipe.send((_ERROR, ChildFaultError(f"{type(error).__name__}: {error}\n{traceback.format_exc()}")))
     finally:
@@ -48,20 +51,22 @@ def stream(function: Callable[..., Any], *args: Any) -> Iterator[Any]:
     yield from _received(child, ours, theirs)
 
 
-def call(function: Callable[..., T], *args: Any) -> T:
-    """function(*args), run in a child. Raises what it raised; ChildDiedError where the child was killed."""
+def call(function: Callable[..., T], *args: Any, limit_s: float | None = None) -> T:
+    """function(*args), run in a child. Raises what it raised; ChildDiedError where the child was killed, or took longer than limit_s."""
     forked = context()
     ours, theirs = forked.Pipe(duplex=False)
     child = forked.Process(target=_serve, args=(theirs, function, args, False), daemon=True)
-    result: list[T] = list(_received(child, ours, theirs))
+    result: list[T] = list(_received(child, ours, theirs, limit_s))
     return result[0]
 
 
-def _received(child: Any, ours: Connection, theirs: Connection) -> Iterator[Any]:
+def _received(child: Any, ours: Connection, theirs: Connection, limit_s: float | None = None) -> Iterator[Any]:
     child.start()
     theirs.close()
     try:
         while True:
+            if not ours.poll(limit_s):
+                raise ChildDiedError(f"the child process was at it for {limit_s:g} s", cause="timeout")
             try:
                 kind, item = ours.recv()
             except EOFError:

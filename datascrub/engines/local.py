@@ -1,18 +1,28 @@
-"""This machine's processes: a function mapped over tasks by workers that may die, each task on its own."""
+"""This machine's processes: a function mapped over tasks by workers that may die, each task on its own.
+
+Pipes alone, no semaphore and no thread: it runs where /dev/shm is missing, and an interrupt finds nothing half locked.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeVar
 
 from datascrub.engines.isolated import cause_of
 from datascrub.engines.processes import context
 from datascrub.engines.resources import confine
+from datascrub.errors import DatascrubError, told
 
 R = TypeVar("R")
+
+_DONE, _DIED, _REFUSED = "done", "died", "refused"
+LOOK_S = 1.0
+"""how often the watchdog looks"""
 
 
 class Task(Protocol):
@@ -24,14 +34,17 @@ class Task(Protocol):
 
 
 class Died:
-    """The outcome of a task whose worker was killed: by a signal, by the system, or by us because it was stuck."""
+    """The outcome of a task that did not come to its end.
+
+    cause: the name of the signal that killed its worker, "exit N", "timeout", "MemoryError", or "raised …" where the function raised.
+    """
 
     def __init__(self, task: Any, cause: str) -> None:
         self.task, self.cause = task, cause
 
 
 class Local:
-    """Worker processes of this machine (pebble: a death costs its own task alone).
+    """Worker processes of this machine: a death costs its own task alone.
 
     worker_bytes: memory that one worker may take; more is a MemoryError of the sample in hand, not the end of the container.
     """
@@ -42,72 +55,132 @@ class Local:
     def map(self, function: Callable[[Any], R], tasks: Iterable[Any], again: Callable[[Died], Iterable[Any]]) -> Iterator[R]:
         """function(task) for each task, as they finish. Tasks are taken lazily, two for each worker at a time.
 
-        again: asked for each death; the tasks that it gives are run next. An exception of the function itself is raised here.
+        again: asked for each task that did not come to its end; the tasks that it gives run next. A DatascrubError of the function is raised here.
         """
-        from pebble import ProcessPool
-
-        pool = ProcessPool(max_workers=self.workers, initializer=confine, initargs=(self.worker_bytes,), context=context())
-        source, waiting, running = iter(tasks), list[Any](), dict[Future[R], Any]()
-        watch = _Watchdog(running)
+        source, waiting = iter(tasks), list[Any]()
+        idle, busy = [_Worker(function, self.worker_bytes) for _ in range(self.workers)], list[_Worker]()
+        is_listed = False
         try:
-            exhausted = False
             while True:
-                while not exhausted and len(running) + len(waiting) < 2 * self.workers:
+                while idle and waiting:
+                    idle[-1].take(waiting.pop(0))
+                    busy.append(idle.pop())
+                while not is_listed and len(waiting) < max(1, len(idle)):
                     try:
                         waiting.append(next(source))
                     except StopIteration:
-                        exhausted = True
-                while waiting and len(running) < 2 * self.workers:
-                    task = waiting.pop(0)
-                    running[pool.schedule(function, args=(task,))] = task
-                if not running:
+                        is_listed = True
+                if idle and waiting:
+                    continue
+                if not busy:
                     return
-                done, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
-                watch.look()
-                for future in done:
-                    task = running.pop(future)
-                    died = _death(future, task, watch)
-                    if died is None:
-                        yield future.result()
+                for worker in _ended(busy):
+                    busy.remove(worker)
+                    idle.append(worker)
+                    task, (kind, value) = worker.task, worker.outcome()
+                    if kind == _REFUSED:
+                        raise value
+                    if kind == _DIED:
+                        waiting[:0] = list(again(Died(task, value)))
                     else:
-                        waiting[:0] = list(again(died))
+                        yield value
         finally:
-            pool.stop()  # type: ignore[no-untyped-call]  # pebble ships no types for it
-            pool.join()
+            for worker in (*idle, *busy):
+                worker.end()
 
 
-def _death(future: Future[Any], task: Any, watch: _Watchdog) -> Died | None:
-    """How the task's worker died; None where the function ended by itself."""
-    from pebble import ProcessExpired
-
-    if future.cancelled():
-        return Died(task, "timeout")
-    error = future.exception()
-    if isinstance(error, ProcessExpired):
-        return Died(task, "timeout" if watch.ended(task) else cause_of(error.exitcode))
-    if isinstance(error, MemoryError):
-        return Died(task, "MemoryError")
-    return None
+def _ended(busy: list[_Worker]) -> list[_Worker]:
+    """The workers that have something to tell, after the stuck ones were ended."""
+    ready = wait([worker.pipe for worker in busy if worker.pipe is not None], timeout=LOOK_S)
+    for worker in busy:
+        if worker.pipe not in ready and worker.task.is_stuck():
+            worker.stop("timeout")
+    return [worker for worker in busy if worker.pipe is None or worker.pipe in ready]
 
 
-class _Watchdog:
-    """Ends workers whose sample has been in hand for too long; the tasks themselves know."""
+class _Worker:
+    """One process and the task that it has; started when it is needed, and anew after a death."""
 
-    def __init__(self, running: dict[Future[Any], Any]) -> None:
-        self.running, self.stuck = running, set[int]()
+    def __init__(self, function: Callable[[Any], Any], limit_bytes: int | None) -> None:
+        self.function, self.limit_bytes = function, limit_bytes
+        self.pipe: Connection | None = None
+        self.task: Any = None
+        self._child: Any = None
+        self._cause: str | None = None
 
-    def look(self) -> None:
-        for future, task in self.running.items():
-            if task.is_stuck():
-                self.stuck.add(id(task))
-                future.cancel()  # pebble ends the worker that runs it
+    def take(self, task: Any) -> None:
+        self.task = task
+        if self.pipe is None:
+            self._start()
+        assert self.pipe is not None
+        try:
+            self.pipe.send(task)
+        except OSError:  # it died while it was idle: no task's doing
+            self.stop("idle")
+            self._start()
+            self.pipe.send(task)
 
-    def ended(self, task: Any) -> bool:
-        return id(task) in self.stuck
+    def _start(self) -> None:
+        forked = context()
+        self.pipe, theirs = forked.Pipe(duplex=True)
+        self._child = forked.Process(target=_serve, args=(theirs, self.function, self.limit_bytes), daemon=True)
+        self._child.start()
+        theirs.close()
+        self._cause = None
+
+    def outcome(self) -> tuple[str, Any]:
+        """What became of its task: (done, result), (died, cause) or (refused, error)."""
+        if self.pipe is None:
+            return _DIED, self._cause
+        try:
+            kind, value = self.pipe.recv()
+        except (EOFError, OSError):
+            self._child.join()
+            self.stop(cause_of(self._child.exitcode))
+            return _DIED, self._cause
+        if value == "MemoryError":  # what it still holds could starve the next task
+            self.stop(value)
+        return kind, value
+
+    def stop(self, cause: str) -> None:
+        self._cause = cause
+        self.end()
+
+    def end(self) -> None:
+        if self.pipe is not None:
+            self.pipe.close()
+            self.pipe = None
+            if self._child.is_alive():
+                os.kill(self._child.pid, signal.SIGKILL)
+            self._child.join()
+
+
+def _serve(pipe: Connection, function: Callable[[Any], Any], limit_bytes: int | None) -> None:
+    """In the worker: one task after the other, until the other end closes."""
+    confine(limit_bytes)
+    while True:
+        try:
+            task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        pipe.send(_outcome(function, task))
+
+
+def _outcome(function: Callable[[Any], Any], task: Any) -> tuple[str, Any]:
+    try:
+        return _DONE, function(task)
+    except MemoryError:
+        return _DIED, "MemoryError"
+    except DatascrubError as error:
+        return _REFUSED, error
+    except Exception as error:  # noqa: BLE001  foreign bytes met a decoder: the one who gave the task decides
+        if os.environ.get("DATASCRUB_DEBUG"):
+            traceback.print_exc()
+        return _DIED, f"raised {told(error)}"
 
 
 class Interrupts:
-    """SIGINT and SIGTERM as one flag: what is measured is kept, and the scan ends where it is."""
+    """SIGINT and SIGTERM as one flag: what is measured is kept, and the scan ends where it is. Further signals are taken for the first one."""
 
     def __init__(self) -> None:
         self.received: str | None = None
@@ -120,8 +193,9 @@ class Interrupts:
         return self
 
     def _note(self, number: int, frame: Any) -> None:
-        self.received = signal.Signals(number).name
-        raise KeyboardInterrupt
+        if self.received is None:
+            self.received = signal.Signals(number).name
+            raise KeyboardInterrupt
 
     def __exit__(self, *exc: object) -> None:
         for number, handler in self._before.items():

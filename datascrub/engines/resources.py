@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import multiprocessing
 import os
 import resource
+import select
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -61,9 +65,28 @@ def hush() -> None:
         os.close(nowhere)
 
 
+def live_with_parent() -> None:
+    """Let the kernel kill this process when the one that asked for it ends, however it ends; and leave the terminal's Ctrl-C to that one.
+
+    The parent by birth is the fork server, so PR_SET_PDEATHSIG would watch the wrong one. A pipe that only the asking process holds open closes
+    with it, and the kernel then sends SIGKILL: no thread that a decoder could hold up.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is None or not hasattr(fcntl, "F_SETSIG"):
+        return
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, fcntl.fcntl(parent.sentinel, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([parent.sentinel], [], [], 0)[0]:  # it ended before we watched
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def confine(limit_bytes: int | None) -> None:
     """Hold this process's private memory below a limit, and let it leave no core file when it dies."""
     hush()
+    live_with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if limit_bytes is not None:
         # RLIMIT_DATA counts what is private and writable; RLIMIT_AS would count a mapped LMDB of terabytes too.

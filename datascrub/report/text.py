@@ -78,9 +78,17 @@ def summary(told: Mapping[str, Any]) -> str:
     if not told["complete"] and not told["incomplete_because"]:
         lines.append("a part of the source was measured, as asked for")
     if told["not_checked"]:
-        lines.append("not checked:")
-        lines += [f"  {printable(each)}" for each in told["not_checked"]]
+        lines += ["not checked:", *_by_reason(told["not_checked"])]
     return "\n".join(lines)
+
+
+def _by_reason(not_checked: Sequence[str]) -> list[str]:
+    """One line for each reason, with the rules that it holds back."""
+    reasons: dict[str, list[str]] = {}
+    for each in not_checked:
+        rule, _, reason = each.partition(": ")
+        reasons.setdefault(reason, []).append(rule)
+    return [f"  {printable(reason)}: {printable(', '.join(rules))}" for reason, rules in reasons.items()]
 
 
 def finding(each: Finding) -> str:

@@ -137,7 +137,7 @@ def _read(column: np.ndarray) -> Values:
         mask = np.ma.getmask(column)
         column, known = column.data, True if mask is np.ma.nomask else ~mask
     if column.dtype == object:
-        return column, _known(known, np.not_equal(column, None).astype(bool))
+        return column, _known(known, np.asarray(column != np.array(None, object), bool))
     if column.dtype.kind == "f":  # the facts hold a number that is not finite as NULL
         return column, _known(known, np.isfinite(column))
     return column, known

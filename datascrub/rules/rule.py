@@ -59,9 +59,10 @@ class RowRule(Rule):
 class SetRule(Rule):
     """A question to the whole set, in SQL.
 
-    sql: a SELECT over the view facts, in which {field} stands for the quoted struct of the field that the rule is bound to, and $name for a
-        parameter of the validator or a declared value. For scope "sample" it returns the column number (the sample's) and may return severity; all
-        other columns are evidence. For scope "set" each row that it returns is one finding; no row, no finding.
+    sql: a SELECT over the view facts, in which {field} stands for the quoted struct of the field that the rule is bound to, {label} and {image} for
+        those of the set's only field of that role, and $name for a parameter of the validator or a declared value. For scope "sample" it returns the
+        column number (the sample's; NULL for a finding of the set), and may return severity and key (the name of the finding, where that is another
+        than the sample's); all other columns are evidence. For scope "set" each row that it returns is one finding; no row, no finding.
     needs: measurements that it reads; minimum: smallest number of samples for which the question makes sense.
     """
 

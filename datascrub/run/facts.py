@@ -188,6 +188,43 @@ def accounts(run: RunFolder) -> list[dict[str, Any]]:
     return [json.loads(bytes(value).decode("utf-8")) for _, value in rows]
 
 
+def sound_shards(run: RunFolder) -> set[int]:
+    """Numbers of the shards whose facts are in place and whole; a file that is not (a crash of the machine can leave one) is removed."""
+    sound = set[int]()
+    for file in run.facts.glob("shard-*.parquet"):
+        number = int(file.stem.removeprefix("shard-"))
+        if _is_sound(file, number):
+            sound.add(number)
+        else:
+            file.unlink()
+    return sound
+
+
+def _is_sound(file: Path, number: int) -> bool:
+    """Whether every row can be read, and the account that the file carries is of this shard and of as many rows."""
+    import duckdb
+
+    connection = _writer(os.getpid())
+    place = literal(str(file))
+    try:
+        kept = connection.execute(f"SELECT value FROM parquet_kv_metadata({place}) WHERE key = 'account'").fetchall()
+        rows = connection.execute(f"SELECT count(*), count(COLUMNS(*)) FROM read_parquet({place})").fetchall()[0][0]
+    except duckdb.Error:
+        return False
+    account = json.loads(bytes(kept[0][0]).decode("utf-8")) if kept else {}
+    return account.get("shard") == number and account.get("records") == rows
+
+
+def count_rows(run: RunFolder) -> int:
+    """Samples that have facts."""
+    files = fact_files(run)
+    if not files:
+        return 0
+    with connect() as connection:
+        count: int = connection.execute(f"SELECT count(*) FROM read_parquet({_list(files)})").fetchall()[0][0]
+    return count
+
+
 def compact(run: RunFolder, measured: Mapping[str, Any]) -> None:
     """Rewrite the shards' files as files of some 100,000 rows with the final numbers, and the account of the whole beside them."""
     place = run.path / "facts.new"

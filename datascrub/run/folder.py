@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from datascrub.errors import UsageError
+from datascrub.errors import IncompleteError, UsageError
 from datascrub.run.plan_file import RunPlan, from_json
 
 _RESULTS = ("plan.json", "facts", "listing.json", "findings.parquet", "quarantine.csv", "summary.json")
 _OURS = {name + end for name in (*_RESULTS, "run.lock", "notes", "scratch", "previous", "facts.new", "facts.old") for end in ("", ".part")}
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 
 class RunFolder:
@@ -36,11 +39,13 @@ class RunFolder:
 
     def create(self) -> None:
         """Make the folder. Raises UsageError where it holds something that is no run, or can't be written."""
-        if self.path.exists() and (not self.path.is_dir() or any(entry.name not in _OURS for entry in self.path.iterdir())):
-            raise UsageError(f"{self.path} exists and is no run folder", fix="choose another with --out")
         try:
-            self.facts.mkdir(parents=True, exist_ok=True)
-            self.notes.mkdir(exist_ok=True)
+            if self.path.exists() and (not self.path.is_dir() or any(entry.name not in _OURS for entry in self.path.iterdir())):
+                raise UsageError(f"{self.path} exists and is no run folder", fix="choose another with --out")
+            if not self.path.exists():
+                self.path.mkdir(parents=True)
+                self._make_rooms()
+            (self.path / "run.lock").touch()
         except OSError as error:
             raise UsageError(f"can't write the run folder {self.path}: {error.strerror}", fix="choose a place with --out") from error
 
@@ -64,13 +69,34 @@ class RunFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Make and hold the folder for as long as a block runs."""
+        """Make and hold the folder for as long as a block runs, healed from what a kill may have left.
+
+        Raises IncompleteError where it can't be written any more.
+        """
         self.create()
         self.hold()
         try:
-            yield
+            with self.writing():
+                self.heal()
+                yield
         finally:
             self.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Say a full disk, or another failure to write here, as what it is."""
+        import duckdb
+
+        try:
+            yield
+        except OSError as error:
+            raise self._unwritten(error.strerror or str(error)) from error
+        except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+            known = (os.strerror(number) for number in _DISK)
+            raise self._unwritten(next((each for each in known if each in str(error)), str(error).partition("\n")[0])) from error
+
+    def _unwritten(self, why: str) -> IncompleteError:
+        return IncompleteError(f"can't go on in the run folder {self.path}: {why}", fix="make room or give access; the same command goes on then")
 
     def is_live(self) -> bool:
         """Whether a scan holds it now."""
@@ -118,15 +144,15 @@ class RunFolder:
     def note_file(self, number: int) -> Path:
         return self.notes / f"{number:06d}.note"
 
-    def done_shards(self) -> set[int]:
-        """Numbers of the shards whose facts are in place."""
-        return {int(file.stem.removeprefix("shard-")) for file in self.facts.glob("shard-*.parquet")}
+    def condemned_file(self, number: int) -> Path:
+        """Rows of a shard that ended whole runs."""
+        return self.notes / f"{number:06d}.json"
 
     def measured(self) -> dict[str, Any] | None:
         """The account of the whole measuring, where it came to its end, else None."""
         try:
             made: dict[str, Any] = json.loads((self.facts / "measured.json").read_text("utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
         return made
 
@@ -145,24 +171,35 @@ class RunFolder:
 
     def retire(self) -> None:
         """Move what is here to previous/, to make place for a new run of the same source."""
+        (self.path / "previous.part").mkdir()
+        self._retire()
+        self._make_rooms()
+
+    def _retire(self) -> None:
         aside = self.path / "previous.part"
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
         for name in _RESULTS:
             if (self.path / name).exists():
                 (self.path / name).rename(aside / name)
         shutil.rmtree(self.previous, ignore_errors=True)
         aside.rename(self.previous)
         shutil.rmtree(self.notes, ignore_errors=True)
-        self.create()
 
     def heal(self) -> None:
-        """Finish or undo what a kill left between two renames of the compaction."""
+        """Finish or undo what a kill left between two renames of the compaction or of a retirement."""
         compacted, old = self.path / "facts.new", self.path / "facts.old"
-        if compacted.exists() and not self.facts.exists():
+        if compacted.exists() and old.exists() and not self.facts.exists():
             compacted.rename(self.facts)
         shutil.rmtree(compacted, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+        if (self.path / "previous.part").exists():
+            self._retire()
+        for aside in (*self.path.glob("*.part"), *self.facts.glob("*.part")):
+            aside.unlink(missing_ok=True)
+        self._make_rooms()
+
+    def _make_rooms(self) -> None:
+        self.facts.mkdir(exist_ok=True)
+        self.notes.mkdir(exist_ok=True)
 
     def swap_facts(self, compacted: Path) -> None:
         """Put the compacted facts in the place of the shards' files."""

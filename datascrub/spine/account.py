@@ -24,6 +24,8 @@ class Measured:
     parts: list[dict[str, Any]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     """why something in the plan was not done; empty where all was"""
+    notes: list[str] = field(default_factory=list)
+    """what a worker had to do another way, as the dummy network on the CPU since the GPU was busy"""
     measured_at: str = ""
 
     def add(self, account: Mapping[str, Any]) -> None:
@@ -32,6 +34,17 @@ class Measured:
         self.size_bytes += account["size_bytes"]
         self.shards += 1
         self.parts += account["parts"]
+        self.notes = sorted({*self.notes, *account["notes"]})
+        self._enforce(account)
+
+    def _enforce(self, account: Mapping[str, Any]) -> None:
+        """Every record that the listing promised was read, or its loss was said."""
+        lost = [part["lost_records"] for part in account["parts"]]
+        if account["expected"] is None or None in lost:
+            return
+        missing = account["expected"] - account["records"] - sum(lost)
+        if missing > 0:
+            self.reasons.append(f"{missing:,} of the {account['expected']:,} records of shard {account['shard']} came to no account")
 
 
 def timestamp() -> str:
@@ -61,23 +74,53 @@ def make_summary(
 ) -> dict[str, Any]:
     """summary.json, but for the exit code."""
     plan = run_plan.plan
+    account = balance(measured, quarantined)
+    reasons = [*measured.reasons, *_doubts(account, rules)]
     return {
         "schema_version": SCHEMA,
         "source": plan.source,
         "container": plan.container,
         "layout": plan.layout,
-        "complete": not measured.reasons and run_plan.choice.is_everything,
-        "incomplete_because": list(measured.reasons),
-        "account": balance(measured, quarantined),
+        "complete": not reasons and run_plan.choice.is_everything,
+        "incomplete_because": reasons,
+        "account": account,
+        "causes": _causes(rules),
         "worst": worst.value if worst else None,
         "rules": list(rules),
         "not_checked": list(not_checked),
+        "notes": list(measured.notes),
         "flood": _flood(measured.records, quarantined, rules),
         "backend": run_plan.backend,
         "size_bytes": measured.size_bytes,
         "measured_at": measured.measured_at,
         "versions": dict(run_plan.versions),
     }
+
+
+NOT_CHECKED_SHARE = 0.5
+_INACCESSIBLE = frozenset({"record-unreadable", "part-unreadable"})
+_UNSUPPORTED = frozenset({"record-unsupported", "part-unsupported", "part-layout-unknown", "record-pickled", "record-too-large", "part-too-large"})
+
+
+def _doubts(account: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Why the verdict can't be trusted as it stands."""
+    made = []
+    if account["kept"] < 0:
+        made.append(f"the account does not balance: {account}")
+    for rule in rules:
+        if rule["code"] == "sample-not-checked" and rule["samples"] > NOT_CHECKED_SHARE * account["records"]:
+            made.append(f"{rule['samples']:,} of {account['records']:,} samples could not be checked: {rule['says']}")
+    return made
+
+
+def _causes(rules: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Findings on records and parts by what is behind them: damaged data, places that could not be reached, things that can't be read here."""
+    made = dict.fromkeys(("damaged", "inaccessible", "unsupported"), 0)
+    for rule in rules:
+        if rule["code"].startswith(("record-", "part-")) and rule["severity"] != Severity.INFO:
+            cause = "inaccessible" if rule["code"] in _INACCESSIBLE else "unsupported" if rule["code"] in _UNSUPPORTED else "damaged"
+            made[cause] += rule["findings"]
+    return made
 
 
 FLOOD_SHARE = 0.10

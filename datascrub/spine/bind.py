@@ -138,11 +138,12 @@ def _names(says: str) -> set[str]:
 
 def _bound_set(rule: SetRule, field: Field, severity: Severity, plan: Plan, parameters: Mapping[str, Any]) -> BoundSet | str:
     sql = rule.sql.replace("{field}", quoted(field.name))
-    if "{label}" in sql:
-        labels = plan.fields_of(Role.LABEL)
-        if len(labels) != 1:
-            return f"{rule.code} on {field.name}: the set has {'no' if not labels else 'more than one'} label field"
-        sql = sql.replace("{label}", quoted(labels[0].name))
+    for role in (Role.LABEL, Role.IMAGE):
+        if f"{{{role.value}}}" in sql:
+            beside = plan.fields_of(role)
+            if len(beside) != 1:
+                return f"{rule.code} on {field.name}: the set has {'no' if not beside else 'more than one'} {role.value} field"
+            sql = sql.replace(f"{{{role.value}}}", quoted(beside[0].name))
     used = dict.fromkeys(re.findall(r"\$(\w+)", sql))
     unknown = [name for name in used if name not in parameters]
     if unknown:

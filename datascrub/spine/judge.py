@@ -92,13 +92,15 @@ class Judge:
             ) from error
         names = [column[0] for column in result.description]
         rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-        keys = self._keys(connection, [row["number"] for row in rows]) if question.rule.scope == "sample" else {}
+        numbers = [row["number"] for row in rows if row["number"] is not None] if question.rule.scope == "sample" else []
+        keys = self._keys(connection, numbers)
         for row in rows:
             number = row.pop("number", None) if question.rule.scope == "sample" else None
             given = row.pop("severity", None)
             severity = Severity(given) if given and question.severity is question.rule.severity else question.severity
             message = sentence(question.rule.says, {**question.parameters, **row})
-            key, scope = (keys[number], Scope.SAMPLE) if number is not None else (None, Scope.SET)
+            named = row.pop("key", None) if question.rule.scope == "sample" else None
+            key, scope = (named or keys[number], Scope.SAMPLE) if number is not None else (None, Scope.SET)
             yield number, Finding(key, question.rule.code, severity, question.field.name, message, row, scope)
 
     def _keys(self, connection: duckdb.DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, str]:

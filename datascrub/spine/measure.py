@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+import logging
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from datascrub.model import RECORD, Batch, Part, Problem, Role, Shard
+from datascrub.errors import told
+from datascrub.model import RECORD, Batch, Column, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers import Reader
 from datascrub.registry import load, reader_named, validators
@@ -23,6 +27,9 @@ from datascrub.validators.base import Validator
 
 UNREADABLE = "record-unreadable"
 """the one problem that is not the data's: its bytes could not be had"""
+UNKNOWN_END = 1 << 62
+SPAN = 1 << 20
+"""rows taken at once of a shard whose end is unknown, where it can't be read in one go"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,8 @@ class ShardTask:
     """A shard to measure, and how carefully.
 
     careful: rows from start to stop are taken one by one, since a worker died among them. condemned: row -> how it killed; such a row is named
-    and not touched. suspect: the row that the last death was blamed on.
+    and not touched. suspect: the row that the last death was blamed on. deaths: how often it was begun in vain. stop_at, given_up: the row from
+    which on nothing is read any more, since every way to it ended the worker, and how.
     """
 
     run: str
@@ -39,6 +47,9 @@ class ShardTask:
     careful: tuple[int, int] | None = None
     condemned: Mapping[int, str] = field(default_factory=dict)
     suspect: int = -1
+    deaths: int = 0
+    stop_at: int | None = None
+    given_up: str = ""
     rows: frozenset[int] | None = None
     tmp: str | None = None
     sample_s: float = 60.0
@@ -54,14 +65,16 @@ class ShardTask:
 
 @dataclass
 class ShardAccount:
-    """What became of a shard: rows read, by verdict; the parts met; batches taken."""
+    """What became of a shard: rows read, by verdict; the parts met. expected: rows that the listing promised, None where it could not know."""
 
     shard: int
+    expected: int | None = None
     records: int = 0
     errors: int = 0
     unreadable: int = 0
     size_bytes: int = 0
     parts: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def schema_of(plan: Plan) -> Schema:
@@ -103,6 +116,37 @@ class _Station:
             )
             for name, its in self.validators.items()
         }
+        self.backend = run_plan.backend
+        self.said = _Said()
+        logging.getLogger("datascrub").addHandler(self.said)
+
+    def notes(self) -> list[str]:
+        """What had to be done another way since the last call."""
+        notes = sorted(self.said.take())
+        if self.backend == "torch" and _device() == "cpu":
+            notes.append("the dummy network was computed on the CPU: torch found no GPU that it could use")
+        return notes
+
+
+class _Said(logging.Handler):
+    """Keeps each warning of this process once, without its numbers, for the summary."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._texts = set[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._texts.add(re.sub(r"\s*%[ds]\b", "", str(record.msg)))
+
+    def take(self) -> set[str]:
+        taken, self._texts = self._texts, set()
+        return taken
+
+
+def _device() -> str:
+    from datascrub.network.torch import device
+
+    return device()
 
 
 @functools.lru_cache(maxsize=2)
@@ -114,20 +158,21 @@ def _station(run: str, stamp: int, tmp: str | None) -> _Station:
 class _Measurer:
     """Measures batches into a table, and keeps the account."""
 
-    def __init__(self, station: _Station, shard: int) -> None:
+    def __init__(self, station: _Station, task: ShardTask) -> None:
         self.validators, self.judges = station.validators, station.judges
         self.table = FactsTable.empty(station.schema)
-        self.account = ShardAccount(shard)
+        self.account = ShardAccount(task.shard.number, task.shard.count if task.rows is None else len(task.rows))
 
     def add(self, batch: Batch) -> None:
         count = len(batch)
         measured: dict[str, dict[str, np.ndarray]] = {}
         wrong = np.zeros(count, bool)
-        for name, column in {**batch.columns, "record": batch.record_column()}.items():
+        for name in (*batch.columns, "record"):  # the record last: what a validator fails on is its problem
+            column = batch.columns[name] if name in batch.columns else batch.record_column()
             its = self.validators.get(name, [])
             rows: dict[str, np.ndarray] = {}
             for validator in its:
-                rows |= validator.measure(column)
+                rows |= _measure(validator, column, batch.problems)
             if batch.problems and name != "record":
                 _unmeasure(rows, [at for at in batch.problems if not column.is_dense and column.values[at] is None])
             measured[name] = rows
@@ -138,6 +183,32 @@ class _Measurer:
         self.account.errors += int(wrong.sum())
         self.account.unreadable += sum(problem.code == UNREADABLE for problem in batch.problems.values())
         self.account.size_bytes += int(batch.sizes.sum())
+
+
+def _measure(validator: Validator, column: Column, problems: dict[int, Problem]) -> Mapping[str, np.ndarray]:
+    """What a validator measures; where it raises, one sample at a time, and the problem of each sample that it raises on."""
+    try:
+        return validator.measure(column)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  foreign bytes met a decoder; it ends as a problem of the sample, below
+        made = validator.blank(len(column))
+        for row in range(len(column)):
+            try:
+                one = validator.measure(_one(column, row))
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001  likewise
+                problems.setdefault(row, Problem("sample-not-checked", f"{validator.name()} failed on it: {told(error)}"))
+            else:
+                for name, values in one.items():
+                    made[name][row] = values[0]
+        return made
+
+
+def _one(column: Column, row: int) -> Column:
+    declared = {name: values[row : row + 1] for name, values in column.declared.items()}
+    return Column(column.field, column.values[row : row + 1], declared, column.limits)
 
 
 def _unmeasure(rows: dict[str, np.ndarray], positions: list[int]) -> None:
@@ -168,8 +239,9 @@ def measure_shard(task: ShardTask) -> ShardAccount:
     """Measure one shard and put its facts in place."""
     folder = RunFolder(Path(task.run))
     station = _station(task.run, folder.plan_file.stat().st_mtime_ns, task.tmp)
-    measurer = _Measurer(station, task.shard.number)
-    note = Note(folder.note_file(task.shard.number), task.suspect)
+    measurer = _Measurer(station, task)
+    with folder.writing():
+        note = Note(folder.note_file(task.shard.number), task.suspect)
     for piece in _pieces(station.plan, station.reader, task, note):
         if isinstance(piece, Part):
             measurer.account.parts.append(asdict(piece))
@@ -179,46 +251,89 @@ def measure_shard(task: ShardTask) -> ShardAccount:
             if len(found):
                 piece.problems[int(found[0])] = _condemned(cause)
         measurer.add(piece)
-    measurer.table.write(folder.shard_file(task.shard.number), asdict(measurer.account))
-    note.done()
+    measurer.account.notes = station.notes()
+    with folder.writing():
+        measurer.table.write(folder.shard_file(task.shard.number), asdict(measurer.account))
+        note.done()
     return measurer.account
 
 
 def _condemned(cause: str) -> Problem:
     if cause == "timeout":
         return Problem("sample-times-out", "took longer than the limit of one sample")
+    if cause.startswith("raised OSError"):
+        return Problem(UNREADABLE, f"it can't be read: {cause.removeprefix('raised OSError').lstrip(': ') or 'I/O error'}")
+    if cause.startswith("raised "):
+        return Problem("sample-not-checked", f"reading it failed: {cause.removeprefix('raised ')}")
     return Problem("sample-kills-decoder", f"killed the process that worked on it ({cause})")
 
 
 def _pieces(plan: Plan, reader: Reader, task: ShardTask, note: Note) -> Iterator[Batch | Part]:
-    """The batches and parts of a shard; the rows that are in hand next are noted before they are read."""
-    end = task.shard.count if task.shard.count is not None else 1 << 62
-    spans = [(0, end, False)]
-    if task.careful:
-        start, stop = task.careful
-        spans = [(0, start, False), (start, min(stop, end), True), (min(stop, end), end, False)]
+    """The batches and parts of a shard; the rows that are in hand next are noted before they are read. A part that two spans pass is told once."""
+    met: set[tuple[Any, ...]] = set()
+    for start, stop, careful in _spans(task):
+        is_empty = True
+        for piece in _span(plan, reader, task, note, start, stop, careful):
+            if isinstance(piece, Batch):
+                is_empty = False
+                yield piece
+            elif (place := (piece.code, piece.key, piece.file, piece.offset, piece.says)) not in met:
+                met.add(place)
+                yield piece
+        if is_empty and task.shard.count is None and stop - start == SPAN:
+            break
+    if task.stop_at is not None:
+        left = None if task.shard.count is None else task.shard.count - task.stop_at
+        says = f"reading on from sample {task.stop_at} of shard {task.shard.number} failed each time ({task.given_up.removeprefix('raised ')})"
+        yield Part("part-kills-reader", f"shard {task.shard.number}", says, lost_bytes=None, lost_records=left)
+
+
+def _spans(task: ShardTask) -> Iterator[tuple[int, int, bool]]:
+    """(first row, behind the last, one by one?) in order; the whole shard at once where nothing happened yet."""
+    end = task.shard.count if task.shard.count is not None else UNKNOWN_END
+    end = end if task.stop_at is None else min(end, task.stop_at)
+    if task.careful is None:
+        spans = [(0, end, False)]
+    else:
+        start, stop = (min(row, end) for row in task.careful)
+        spans = [(0, start, False), (start, stop, True), (stop, end, False)]
     for start, stop, careful in spans:
-        if start < stop:
-            yield from _span(plan, reader, task, note, start, stop, careful)
+        if stop == UNKNOWN_END and start > 0:
+            yield from ((first, first + SPAN, careful) for first in range(start, stop, SPAN))
+        elif start < stop:
+            yield start, stop, careful
 
 
 def _span(plan: Plan, reader: Reader, task: ShardTask, note: Note, start: int, stop: int, careful: bool) -> Iterator[Batch | Part]:
-    is_whole = start == 0 and stop >= (task.shard.count or 1 << 62)
-    rows = task.rows
-    if not is_whole:
-        span = range(start, min(stop, start + (1 << 20)))  # an unknown end is a shard of one compressed file; a million rows at a time
-        rows = frozenset(span) if rows is None else rows & frozenset(span)
+    rows, order = _rows_of(task, start, stop)
+    if rows is not None and not rows:
+        return
     size = 1 if careful else task.batch_size
-    note.take(start, min(stop, start + size), careful)
+    ahead = _ahead(order, start)
+    note.take(ahead, min(stop, ahead + size), careful)
     for piece in reader.read(plan, task.shard, batch_size=size, rows=rows, untouched=frozenset(task.condemned)):
         if isinstance(piece, Part):
-            if is_whole or start == 0:  # a part is met again by every span that passes it; it is told once
-                yield piece
+            yield piece
             continue
         first, last = int(piece.rows[0]), int(piece.rows[-1]) + 1
         note.take(first, last, careful)
         yield _limited(piece, plan)
-        note.take(last, min(stop, last + size), careful)
+        ahead = _ahead(order, last)
+        note.take(ahead, max(ahead + 1, min(stop, ahead + size)), careful)
+
+
+def _rows_of(task: ShardTask, start: int, stop: int) -> tuple[frozenset[int] | None, Sequence[int]]:
+    """The rows of a span to ask the reader for, None for all of the shard; and the same in order."""
+    if start == 0 and stop >= (task.shard.count or UNKNOWN_END):
+        return task.rows, sorted(task.rows or ())
+    order: Sequence[int] = range(start, stop) if task.rows is None else sorted(row for row in task.rows if start <= row < stop)
+    return frozenset(order), order
+
+
+def _ahead(order: Sequence[int], row: int) -> int:
+    """The next row that will be read, from this one on."""
+    place = bisect_left(order, row)
+    return order[place] if place < len(order) else row
 
 
 def _limited(batch: Batch, plan: Plan) -> Batch:

@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from tests.engines import faulty
 
 from datascrub.engines.isolated import ChildFaultError, call, stream
 from datascrub.errors import ChildDiedError, SourceError
+from tests.engines import faulty
 
 
 def test_result_comes_back_from_another_process() -> None:

@@ -4,9 +4,9 @@ import time
 from dataclasses import replace
 
 import pytest
-from tests.engines.faulty import Order, run
 
 from datascrub.engines.local import Died, Local
+from tests.engines.faulty import Order, run
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -13,7 +13,7 @@ from datascrub.model import Column, Kind, Role
 from datascrub.rules import Measurement, Rule
 from datascrub.validators.base import Validator
 
-SEGV, ABRT, HANG, MEMORY, LEAVE = (1e6 + n for n in range(1, 6))
+SEGV, ABRT, HANG, MEMORY, LEAVE, RAISE, COMPANY = (1e6 + n for n in range(1, 8))
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Faulty(Validator):
             first = block.reshape(len(block), -1)[:, 0]
             made["first_value"][rows] = first
             for value in first.tolist():
-                fail(value)
+                fail(value, len(column))
         return made
 
     def rules(self) -> Sequence[Rule]:
         return ()
 
 
-def fail(value: float) -> None:
+def fail(value: float, company: int) -> None:
     if value == SEGV:
         os.kill(os.getpid(), signal.SIGSEGV)
     elif value == ABRT:
@@ -48,3 +48,7 @@ def fail(value: float) -> None:
         raise MemoryError
     elif value == LEAVE:
         os._exit(3)
+    elif value == RAISE:
+        raise ValueError(f"no such number as {value} at {object()!r} in /some/where/file.py")
+    elif value == COMPANY and company > 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
