@@ -1,4 +1,4 @@
-"""Which library computes the network: `--backend auto|torch|numpy`."""
+"""Which library computes the network: `--backend auto|torch|tensorflow|numpy`."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pathlib import Path
 
 from datascrub.errors import UsageError
 
-BACKENDS = ("auto", "torch", "numpy")
+BACKENDS = ("auto", "torch", "tensorflow", "numpy")
 
 
 def choose_backend(wanted: str = "auto") -> str:
-    """The backend to compute with, "torch" or "numpy". auto takes torch where it is installed and there is a GPU, else numpy.
+    """The backend to compute with. auto takes torch, else TensorFlow, where it is installed and there is a GPU, else numpy.
 
-    Imports neither. Raises UsageError where the backend is unknown, or torch is asked for and not installed.
+    Imports none of them. Raises UsageError where the backend is unknown, or asked for and not installed.
     """
     if wanted not in BACKENDS:
         raise UsageError(f"no backend is called {wanted!r}", fix=f"choose one of {', '.join(BACKENDS)}")
-    if wanted == "torch" and not has_torch():
-        raise UsageError("the backend torch needs the package torch", fix="pip install torch, or use --backend numpy")
     if wanted == "auto":
-        return "torch" if has_gpu() and has_torch() else "numpy"
+        return next((name for name in ("torch", "tensorflow") if has_gpu() and has_package(name)), "numpy")
+    if wanted != "numpy" and not has_package(wanted):
+        raise UsageError(f"the backend {wanted} needs the package {wanted}", fix=f"pip install {wanted}, or use --backend numpy")
     return wanted
 
 
-def has_torch() -> bool:
-    """Whether torch is installed, by its files alone."""
-    return importlib.util.find_spec("torch") is not None
+def has_package(name: str) -> bool:
+    """Whether a package is installed, by its files alone."""
+    return importlib.util.find_spec(name) is not None
 
 
 def has_gpu() -> bool:
-    """Whether this machine shows a GPU that torch could use, by what its driver leaves to see: importing torch takes seconds, this takes none.
+    """Whether this machine shows a GPU that a framework could use, by what its driver leaves to see: importing torch takes seconds, this takes none.
 
-    A yes may still be wrong (a driver without a card that works); the torch backend then computes on the CPU.
+    A yes may still be wrong (a driver without a card that works); the backend then computes on the CPU.
     """
     if sys.platform == "darwin":
         return platform.machine() == "arm64"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,9 @@ def _forward(block: np.ndarray, seed: int, place: str) -> np.ndarray:
         if plan.padding:
             x = torch.nn.functional.pad(x, (0, plan.padding))
         x = x.reshape(len(block), plan.rows, plan.width)
-        h = x @ torch.tensor(kernels(plan.width, seed), device=place)
+        h = x @ _weights(plan.width, seed, kernels, place)
         a = torch.maximum(h, h * LEAK)
-        y = a.reshape(len(block), plan.rows * KERNELS) @ torch.tensor(head(plan.rows, seed), device=place)
+        y = a.reshape(len(block), plan.rows * KERNELS) @ _weights(plan.rows, seed, head, place)
         result: np.ndarray = y.square().mean(dim=1).cpu().numpy()
         return result
 
@@ -70,4 +71,13 @@ def _tensor(block: np.ndarray, place: str) -> Any:
     if block.dtype not in (np.uint8, np.int8, np.float16, np.float32):  # the others in numpy: mps has no float64, and torch few unsigned types
         block = block.astype(np.float32)
     block = np.ascontiguousarray(block, block.dtype.newbyteorder("="))
+    if place == "cpu" and block.flags.writeable:  # without a copy; torch warns of memory that it may not write, though nothing here writes
+        return torch.from_numpy(block)
     return torch.tensor(block, device=place)
+
+
+@functools.lru_cache(maxsize=64)
+def _weights(size: int, seed: int, make: Callable[[int, int], np.ndarray], place: str) -> Any:
+    import torch
+
+    return torch.tensor(make(size, seed), device=place)

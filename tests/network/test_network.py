@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,14 +12,35 @@ from hypothesis import strategies as st
 from datascrub.network import numpy as reference
 from datascrub.network.design import KERNELS, arrange, head, kernels
 
-SHAPES = [(), (1,), (5,), (17,), (257,), (5000,), (3, 7), (28, 28), (3, 32, 32), (31, 33, 3), (1, 5, 7), (2, 3, 4, 5), (4099, 1)]
-FLOATS = ("float16", "float32", "float64")
+SHAPES = [
+    (),
+    (1,),
+    (5,),
+    (17,),
+    (257,),
+    (5000,),
+    (3, 7),
+    (28, 28),
+    (3, 32, 32),
+    (31, 33, 3),
+    (1, 5, 7),
+    (2, 3, 4, 5),
+    (4099, 1),
+    (50, 64),
+    (4, 16, 16, 16),
+    (2, 5, 6, 7, 8),
+]
+"""scalars, vectors, sequences, images in both orders of axes, volumes, films of volumes"""
+FLOATS = ("float16", "float32", "float64", *(["bfloat16"] if importlib.util.find_spec("ml_dtypes") else []))
 BAD = (np.nan, np.inf, -np.inf)
 FIRST_ROW = [19.0, 75.0, -3.0, -51.0, 37.0, -53.0, 29.0, 115.0]
 """weights of seed 0 at width 16, times 512"""
 
 
 def batch(shape: tuple[int, ...], dtype: str = "float32", count: int = 5) -> np.ndarray:
+    if dtype == "bfloat16":
+        import ml_dtypes  # noqa: F401  # makes numpy know the type by its name
+
     return np.random.default_rng(7).normal(size=(count, *shape)).astype(dtype)
 
 

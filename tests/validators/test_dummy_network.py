@@ -13,14 +13,14 @@ from datascrub.model import Kind, Role
 from datascrub.validators import DummyNetwork
 from tests.validators.court import column, judged, of
 
-BACKENDS = ("numpy", "torch")
+BACKENDS = ("numpy", "torch", "tensorflow")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_facts(backend: str) -> None:
     """A loss for what is finite, a layer for what is not, NULL for what is missing, empty or no number."""
-    if backend == "torch":
-        pytest.importorskip("torch")
+    if backend != "numpy":
+        pytest.importorskip(backend)
     values = [
         np.ones((3, 8)),
         np.array([1.0, np.nan]),
@@ -55,3 +55,46 @@ def test_encoded_images_take_part() -> None:
     losses = facts["network_loss"].tolist()
     assert losses[0] == losses[3] > 0
     assert facts["network_finite"].tolist() == [True, None, None, True]
+
+
+def photo(seed: int) -> bytes:
+    """A JPEG with soft colours, a few edges and the noise of a camera."""
+    random = np.random.default_rng(seed)
+    soft = np.asarray(Image.fromarray(random.integers(30, 226, (7, 9, 3), np.uint8)).resize((160, 120), Image.Resampling.BICUBIC), np.float32).copy()
+    soft[20:60, 30 : 30 + 10 * (seed % 9)] += 40
+    made = io.BytesIO()
+    Image.fromarray((soft + random.normal(0, 7, soft.shape)).clip(0, 255).astype(np.uint8)).save(made, "JPEG", quality=90)
+    return made.getvalue()
+
+
+def test_a_qr_code_among_photos_stands_out(tmp_path: Path) -> None:
+    """One QR code among 119 photos is the only outlier, more than twice as far out as the threshold asks."""
+    import segno
+
+    drawn = io.BytesIO()
+    segno.make("https://example.org/a/b/c", error="m").save(drawn, kind="png", scale=6)
+    made = io.BytesIO()
+    Image.open(drawn).convert("RGB").resize((160, 120), Image.Resampling.NEAREST).save(made, "JPEG", quality=90)
+    pictures = [photo(seed) for seed in range(119)]
+    pictures.insert(57, made.getvalue())
+    found = [(number, each) for number, each in judged(tmp_path, column("image", pictures, kind=Kind.ENCODED)) if each.code == "network-loss-outlier"]
+    assert [number for number, _ in found] == [57]
+    assert found[0][1].evidence["deviations"] > 20
+
+
+def test_a_sentinel_among_normal_rows_stands_out(tmp_path: Path) -> None:
+    """-9999 in one of 200 rows is an outlier of the loss; normal rows of any seed are none, and a mixed set accuses nobody."""
+    block = np.random.default_rng(3).normal(size=(200, 40)).astype(np.float32)
+    assert of(judged(tmp_path / "sound", column("data", block, Role.ARRAY)), "network-loss-outlier") == []
+    block[150, 7] = -9999
+    assert [number for number, *_ in of(judged(tmp_path / "one", column("data", block, Role.ARRAY)), "network-loss-outlier")] == [150]
+    block[::10, 7] = -9999
+    assert of(judged(tmp_path / "many", column("data", block, Role.ARRAY)), "network-loss-outlier") == []
+
+
+def test_pixels_overflow_half(tmp_path: Path) -> None:
+    """Values of 0..2,040 overflow where float16 is declared. In float32 and bfloat16, and scaled to 0..1, nothing is said."""
+    block = np.random.default_rng(3).integers(0, 256, (20, 3, 32, 32)).astype(np.float32) * 8
+    assert of(judged(tmp_path / "half", column("data", block, Role.ARRAY), precision="float16"), "network-overflows-half")
+    for name, values in (("float32", block), ("bfloat16", block), ("float16", block / 2040)):
+        assert of(judged(tmp_path / f"{name}{values.max():.0f}", column("data", values, Role.ARRAY), precision=name), "network-overflows-half") == []
