@@ -82,6 +82,8 @@ class Field:
 
 
 RECORD = Field("record", Role.RECORD, Kind.NOTE)
+CORNERS = "corners"
+"""in Field.declared of boxes: the format defines a box as xmin, ymin, xmax, ymax"""
 
 
 @dataclass(frozen=True)

@@ -102,13 +102,16 @@ def validators() -> tuple[type[Validator], ...]:
 
 
 def catalogue() -> Mapping[str, Entry]:
-    """Every rule by its code, sorted. Raises UsageError where two validators claim one code."""
+    """Every rule by its code, sorted. Raises UsageError where two validators claim one code.
+
+    Of a fault that a validator sees in a row or in the set, two rules with one code, the first stands for both.
+    """
     entries: dict[str, Entry] = {}
     for kind in validators():
         for rule in kind().rules():
             if rule.code in entries and entries[rule.code].validator is not kind:
                 raise UsageError(f"the code {rule.code} is claimed by {kind.__name__} and {entries[rule.code].validator.__name__}")
-            entries[rule.code] = Entry(rule, kind)
+            entries.setdefault(rule.code, Entry(rule, kind))
     return {code: entries[code] for code in sorted(entries)}
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from datascrub.layouts.base import Fit, Layout, Record
 from datascrub.layouts.encoded_image import no_bytes
+from datascrub.layouts.example_boxes import boxes_of, is_joined, joined
 from datascrub.layouts.example_columns import is_wanted, numbers_or_none, values_of
 from datascrub.layouts.example_message import message, name_of, raw_name
 from datascrub.layouts.example_roles import SIBLINGS, Seen, fields_of, is_unknown, labels_of, siblings_of
@@ -41,7 +42,7 @@ class Example(Layout):
         fields = fields_of(kept, count)
         labels, task = labels_of(fields, kept)
         notes += tuple(f"{name}: bytes that are neither text nor an encoded image; not looked at" for name in sorted(kept) if is_unknown(kept[name]))
-        return Fit(count / len(probed), fields, labels, task, notes)
+        return Fit(count / len(probed), joined(fields), labels, task, notes)
 
     def decode(self, samples: Sequence[Sequence[Record]], fields: Sequence[Field], limits: Limits) -> tuple[dict[str, Column], Mapping[int, Problem]]:
         problems: dict[int, Problem] = {}
@@ -51,6 +52,9 @@ class Example(Layout):
         siblings: dict[str, Any] = {}
         for field in fields:
             if not is_wanted(field) and field.name not in declaring:
+                continue
+            if is_joined(field):
+                columns[field.name] = Column(field, boxes_of(field, records, parsed, problems), {}, limits)
                 continue
             raw = raw_name(field.name)
             values = values_of(field, [features.get(raw) for features in records], parsed, problems)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from datascrub.media import exif, outcome
+from datascrub.media import exif, outcome, tint
 from datascrub.media.picture import Picture
 from datascrub.model import Limits
 
@@ -110,7 +110,8 @@ def examine(data: bytes, limits: Limits) -> Picture:
     if status == outcome.OK and not structure.end:
         status, detail = outcome.TRUNCATED, "the end marker is missing"
     factor = structure.width / pixels.shape[1] if pixels is not None else 1.0
-    return Picture(status=status, detail=detail, warning=warning, pixels=pixels, factor=factor, **facts)
+    is_coloured = tint.of_jpeg(data, structure) if status == outcome.OK else None
+    return Picture(status=status, detail=detail, warning=warning, pixels=pixels, factor=factor, is_coloured=is_coloured, **facts)
 
 
 def _facts(data: bytes, structure: Structure) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from datascrub.media import outcome
+from datascrub.media import outcome, tint
 from datascrub.media.picture import Picture
 from datascrub.model import Limits
 
@@ -63,6 +63,7 @@ def _frames(image: Any, data: bytes, limits: Limits, format_name: str) -> Pictur
     try:
         image.load()
         pixels = small_gray(image)
+        facts["is_coloured"], facts["alpha"] = tint.of_image(image), tint.alpha(image)
         facts["has_alpha"] = facts["has_alpha"] or "transparency" in image.info
         number, seen = 1, 0
         if facts["format"] == "psd":
@@ -103,11 +104,14 @@ class First:
     """The first frame of a picture.
 
     pixels: small gray ones, None where Pillow fails. failure: what it says then, else "". ends_blank: whether the last row is all zeros.
+    is_coloured, alpha: as of Picture.
     """
 
     pixels: np.ndarray | None = None
     failure: str = ""
     ends_blank: bool = False
+    is_coloured: bool | None = None
+    alpha: tuple[int, int] | None = None
 
 
 def first_frame(data: bytes, formats: tuple[str, ...]) -> First:
@@ -120,7 +124,7 @@ def first_frame(data: bytes, formats: tuple[str, ...]) -> First:
             with Image.open(io.BytesIO(data), formats=formats) as image:
                 image.load()
                 last = np.asarray(image.crop((0, image.height - 1, image.width, image.height)))
-                return First(small_gray(image), ends_blank=not last.any())
+                return First(small_gray(image), ends_blank=not last.any(), is_coloured=tint.of_image(image), alpha=tint.alpha(image))
     except Exception as error:  # noqa: BLE001 -- foreign bytes meet a foreign decoder
         return First(failure=outcome.clean(str(error)) or type(error).__name__)
 

@@ -31,6 +31,7 @@ class Picture:
     coding: for JPEG baseline, extended, progressive, lossless, arithmetic, …; for PNG interlaced; else "".
     pixels: (h, w) uint8 gray of the first frame, reduced by a power of two so that its longer side keeps 240 pixels or more (see outcome.SIDE);
         None where no pixels could be had, and for PNG beyond 33 million pixels. factor: width / width of pixels, 1.0 where not reduced.
+    is_coloured: whether pixels of red, green and blue differ; None for other modes. alpha: its least and its most, 0 to 255; None without alpha.
     """
 
     format: str = ""
@@ -51,6 +52,8 @@ class Picture:
     trailing: str = ""
     pixels: np.ndarray | None = None
     factor: float = 1.0
+    is_coloured: bool | None = None
+    alpha: tuple[int, int] | None = None
 
     @property
     def is_ok(self) -> bool:

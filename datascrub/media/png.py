@@ -5,14 +5,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from datascrub.media import exif, outcome
 from datascrub.media.picture import Picture
 from datascrub.media.png_rows import CHANNELS, Fault, inflate, rows_of
 from datascrub.model import Limits
+
+if TYPE_CHECKING:
+    from datascrub.media.other import First
 
 _DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _MODES = {0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
@@ -55,12 +56,13 @@ def examine(data: bytes, limits: Limits) -> Picture:
         for at, kind, body in _walk(data):
             _take(chunks, data, at, kind, body, limits)
         _complete(chunks)
-        pixels = _pixels(chunks, limits)
+        first = _first(chunks, limits)
     except Fault as fault:
         status, detail = fault.args
         return Picture(status=status, detail=detail, **_facts(data, chunks))
     facts = _facts(data, chunks)
-    return Picture(pixels=pixels, factor=facts["width"] / pixels.shape[1] if pixels is not None else 1.0, **facts)
+    factor = facts["width"] / first.pixels.shape[1] if first.pixels is not None else 1.0
+    return Picture(pixels=first.pixels, factor=factor, is_coloured=first.is_coloured, alpha=first.alpha, **facts)
 
 
 def _walk(data: bytes) -> Iterator[tuple[int, bytes, memoryview]]:
@@ -197,7 +199,7 @@ def _complete(chunks: Chunks) -> None:
         raise Fault(outcome.DAMAGED, f"{chunks.declared} frames declared, {chunks.controls} there")
 
 
-def _pixels(chunks: Chunks, limits: Limits) -> np.ndarray | None:
+def _first(chunks: Chunks, limits: Limits) -> First:
     width, height = int.from_bytes(chunks.header[:4], "big"), int.from_bytes(chunks.header[4:8], "big")
     for number, (wide, high, pieces) in enumerate(chunks.frames):
         if not pieces:
@@ -206,17 +208,17 @@ def _pixels(chunks: Chunks, limits: Limits) -> np.ndarray | None:
     rows = rows_of(chunks.header, width, height)
     if len(rows) > 1 or width * height > _PIXELS_UP_TO:
         inflate(chunks.data, rows, "")
-    if width * height > _PIXELS_UP_TO:
-        return None
     from datascrub.media import other
 
+    if width * height > _PIXELS_UP_TO:
+        return other.First()
     # Without the texts and profiles: they were looked at, and Pillow would read them again, and die of a bad one.
     first = other.first_frame(b"".join(chunks.plain), ("PNG",))
     if first.failure or (first.ends_blank and len(rows) == 1):
         inflate(chunks.data, rows, "")  # says what is wrong; and Pillow lets rows be missing where the data end with a row
     if first.failure:
         raise Fault(outcome.DAMAGED, first.failure)
-    return first.pixels
+    return first
 
 
 def _facts(data: bytes, chunks: Chunks) -> dict[str, Any]:

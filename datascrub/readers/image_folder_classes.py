@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from datascrub.keys import printable, text_of
+from datascrub.model import Part
 
 _SPLITS = frozenset(("train", "training", "val", "valid", "validation", "test", "testing", "dev", "eval"))
 _PURPOSES = frozenset(
@@ -10,6 +14,7 @@ _PURPOSES = frozenset(
 )
 """folders named for what they hold: pictures and their masks are no two classes"""
 
+_NAMED = 10
 _LABELLED_SHARE = 0.9
 """of the pictures that stand below a level: with fewer, the folders sort pictures in some other way"""
 
@@ -37,3 +42,22 @@ def class_of(path: bytes, level: int) -> bytes | None:
     """The class folder of a file; None where the file stands above that level."""
     parts = path.split(b"/")
     return parts[level] if len(parts) > level + 1 else None
+
+
+def one_sided_classes(folders: Mapping[bytes, int], level: int) -> Iterator[Part]:
+    """Classes that have pictures in one split and none in another; said where the folders right above the classes are splits.
+
+    folders: as in class_level.
+    """
+    classes: dict[bytes, set[bytes]] = defaultdict(set)
+    for path in folders:
+        parts = path.split(b"/")
+        if 0 < level < len(parts) and parts[level - 1].decode("utf-8", "replace").lower() in _SPLITS:
+            classes[b"/".join(parts[:level])].add(parts[level])
+    every = set().union(*classes.values()) if classes else set()
+    for split in sorted(classes):
+        absent = sorted(every - classes[split])
+        if absent:
+            named = ", ".join(printable(text_of(name, is_path=True)) for name in absent[:_NAMED]) + (", …" if len(absent) > _NAMED else "")
+            says = f"{len(absent):,} of {len(every):,} classes of the other splits have no picture in this split: {named}; class numbers shift"
+            yield Part("part-class-missing", text_of(split, is_path=True), says, {"count": len(absent)})

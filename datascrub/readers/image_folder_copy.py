@@ -17,6 +17,7 @@ from datascrub.errors import CopyError
 from datascrub.keys import printable, raw_of, text_of
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport
+from datascrub.readers.image_folder_annotations import Annotations
 from datascrub.readers.image_folder_entries import Entry, Listing
 from datascrub.readers.image_folder_files import digest_into
 from datascrub.readers.image_folder_list import ListFile, is_list, locate, parse, root_of
@@ -77,6 +78,9 @@ def copy_tree(
     root = os.fsencode(source)
     kept = _Kept(listing, plan, root, drop, options, progress)
     strays = set(listing.strays(plan))
+    annotations = Annotations.of_plan(root, plan.settings)
+    if annotations is not None:  # of a picture that is gone they would be orphans
+        kept.gone.update([file for picture in kept.gone if (file := annotations.of(picture)) is not None])
     copier = _TreeCopy(plan, root, os.fsencode(destination), kept.gone | strays, options)
     copier.run()
     notes = [*copier.notes()]

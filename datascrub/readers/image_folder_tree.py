@@ -20,7 +20,9 @@ from datascrub.keys import printable, raw_of, text_of
 from datascrub.model import Column, Field, Kind, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import Survey
-from datascrub.readers.image_folder_classes import class_level, class_of
+from datascrub.readers.image_folder_annotations import Annotations
+from datascrub.readers.image_folder_annotations import find as find_annotations
+from datascrub.readers.image_folder_classes import class_level, class_of, one_sided_classes
 from datascrub.readers.image_folder_entries import Entry, Listing, in_shards
 from datascrub.readers.image_folder_files import head_of
 from datascrub.readers.image_folder_list import IMAGE
@@ -86,8 +88,13 @@ class FolderTree(Listing):
         pictures = Counter({path: count for path, count in whole.pictures.items() if not any(is_inside(path, folder) for folder in leave)})
         if not pictures:
             raise SourceError("the folder holds no pictures", fix="point at the folder that holds them")
+        annotations = self._annotations_of(data, pictures, leave)
         tables = [path for path in whole.tables if not any(is_inside(path, folder) for folder in leave)]
         fields, notes, settings = [IMAGE], self._notes(), self._base(leave, tables)
+        if annotations is not None:
+            place, its_pictures = (printable(text_of(path or b".", is_path=True)) for path in (annotations.place, annotations.pictures))
+            settings["annotations"] = [*(text_of(path or b".", is_path=True) for path in (annotations.place, annotations.pictures)), annotations.form]
+            notes.append(f"{annotations.form} annotations in {place} belong to the pictures in {its_pictures}")
         if data.masks is not None:
             probe = [path for path in whole.probe if not any(is_inside(path, folder) for folder in leave)]
             fields, notes = self._pair(leave[0], probe, settings, fields, notes)
@@ -108,6 +115,16 @@ class FolderTree(Listing):
         is_number = any(field.role is Role.LABEL and field.dtype == "float64" for field in fields)
         task = data.task or ("regression" if is_number else "classification" if is_labelled else "unlabelled")
         return Survey(None, tuple(fields), sum(pictures.values()), whole.size, settings, task=task, labels=tuple(classes[:36]), notes=tuple(notes))
+
+    def _annotations_of(self, data: DataConfig, pictures: Counter[bytes], leave: list[bytes]) -> Annotations | None:
+        """The annotations beside the pictures, declared or not; their folder holds no samples."""
+        declared = self._declared("annotations", data.annotations) if data.annotations is not None else None
+        found = find_annotations(self._root, declared, data.annotation_format, pictures)
+        if found is None and declared is not None:
+            raise UsageError(f"data.annotations names {data.annotations}, which holds no annotation files", fix="declare annotation_format too")
+        if found is not None and found.place not in leave:
+            leave.append(found.place)
+        return found
 
     def _declared(self, name: str, folder: str) -> bytes:
         """The relative path of a folder that holds masks or annotations; annotations may be one file."""
@@ -133,6 +150,7 @@ class FolderTree(Listing):
             "leave": [text_of(folder, is_path=True) for folder in leave],
             "metadata": [text_of(path, is_path=True) for path in tables],
             "masks": None,
+            "annotations": None,
             "is_described": False,
         }
 
@@ -151,7 +169,8 @@ class FolderTree(Listing):
         tables = frozenset(raw_of(path) for path in settings["metadata"])
         walk = Walk(self._root, leave=tuple(raw_of(folder) for folder in settings["leave"]), known=tables)
         number = first = 0
-        for piece in in_shards(self._sized(walk, settings["class_level"])):
+        folders: Counter[bytes] = Counter()
+        for piece in in_shards(self._sized(walk, settings["class_level"], folders)):
             if isinstance(piece, Part):
                 yield piece
                 continue
@@ -163,14 +182,22 @@ class FolderTree(Listing):
         masks = self._pairs(plan)
         if masks is not None:
             yield from masks.orphans()
+        annotations = Annotations.of_plan(self._root, settings)
+        if annotations is not None:
+            yield from annotations.parts(plan.data, plan.limits, first)
+        if settings["class_level"] is not None:
+            yield from one_sided_classes(folders, settings["class_level"])
 
-    def _sized(self, walk: Walk, level: int | None) -> Iterator[tuple[bytes, int] | Part]:
+    def _sized(self, walk: Walk, level: int | None, folders: Counter[bytes]) -> Iterator[tuple[bytes, int] | Part]:
+        """Pictures in order, and parts; counts the pictures of each folder on the way."""
         for item in walk:
             if isinstance(item, Part):
                 yield item
             elif isinstance(item, Found):
+                folders[os.path.dirname(item.path)] += 1
                 yield item.path, item.size
             elif isinstance(item, Folder) and level is not None and not item.files and item.path.count(b"/") == level and item.path:
+                folders[item.path] += 0
                 yield Part("part-empty", text_of(item.path, is_path=True), "an empty class folder: a class without pictures")
 
     def entries(self, plan: Plan, where: Mapping[str, Any]) -> Sequence[Entry]:

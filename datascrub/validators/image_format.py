@@ -74,7 +74,7 @@ class ImageFormat(Validator):
                 where=" or ".join(f"loader == '{loader}' and format not in {formats!r}" for loader, formats in _READ_BY.items()),
             ),
             SetRule(
-                "image-format-odd",
+                "image-format-mismatch",
                 Severity.WARNING,
                 "holds {format}, {majority_count:,} of {total:,} pictures hold {majority}",
                 ("format", "majority", "majority_count", "total"),

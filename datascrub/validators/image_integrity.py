@@ -74,7 +74,6 @@ class ImageIntegrity(Validator):
                 ("status", "detail"),
                 "convert it to a format that trainers read",
                 where="status == 'unsupported'",
-                common="set",
             ),
             RowRule(
                 "image-extraneous-bytes",

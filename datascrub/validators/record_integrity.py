@@ -28,10 +28,12 @@ _SAMPLES: Mapping[str, tuple[Severity, str]] = {
     "record-unsupported": (_W, "install the plugin that the message names, or convert the data"),
     "record-pickled": (_E, "convert the set: a pickle can run any program when it is loaded, so it is never loaded here"),
     "sample-kills-decoder": (_E, "leave the sample out: it would end the process that trains"),
+    "sample-not-checked": (_E, "look at the sample; where the message names a validator of your own, at that"),
     "sample-times-out": (_E, "leave the sample out, or raise [limits] sample_s if it is meant to take long"),
 }
 _PARTS: Mapping[str, tuple[Severity, str, str]] = {
     "part-damaged": (_E, "bytes of this region are damaged; the records in it are lost", "fetch the file again"),
+    "part-kills-reader": (_E, "every way to read on from here ended the process", "fetch the file again; look at it with the container's own tools"),
     "part-truncated": (_E, "the file ends too early", "fetch the file again"),
     "part-unreadable": (_E, "the bytes of this place could not be had", "give the scan permission to read it, or check the disk"),
     "part-not-recognised": (_E, "a file among the data that is not of their container", "fetch the file again, or move it out of the source"),
@@ -49,6 +51,7 @@ _PARTS: Mapping[str, tuple[Severity, str, str]] = {
     "part-layout-unknown": (_E, "what these records mean is not known here", "declare the layout, or convert the set"),
     "part-duplicate-key": (_W, "one key stands more than once", "keep one record a key: loaders differ in which one they take"),
     "part-stale-index": (_W, "an index does not fit the records", "build the index anew"),
+    "part-class-missing": (_W, "classes of one split that another lacks", "make the class folders of all splits alike, empty ones too"),
     "part-not-finite": (_E, "numbers beside the samples are not finite", "compute them again: whatever uses them spreads the NaN"),
 }
 
@@ -61,7 +64,8 @@ class RecordIntegrity(Validator):
         What the reader of the container met before any value was looked at. Of a record (record-…): no bytes, too few bytes, a stored CRC that
         does not fit, bytes that do not parse, a size that does not fit the declared shape, a field missing or of another type, a half of a pair
         missing, a size over the limits, bytes that could not be had, a missing plugin, a pickle. Of a sample (sample-…): its decoding ended or held
-        up the process. Of a place that is no sample (part-…): a damaged region, a file cut short, a count that is wrong, and what was left aside.
+        up the process, or a check failed on it, so that nobody can call it good. Of a place that is no sample (part-…): a damaged region, a file cut
+        short, a count that is wrong, and what was left aside.
 
     Why it breaks training
         A loader stops in mid-epoch, or worse, goes on: TensorFlow ends a file at the first bad length, LevelDB ends early without a word, a

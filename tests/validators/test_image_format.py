@@ -39,7 +39,7 @@ def test_declared_loader(loader: str, codes: list[str]) -> None:
 def test_odd_one_out() -> None:
     """Where no name says anything, the single PNG among eleven JPEGs is the odd one out, and an error."""
     column = pictures_named({str(number): png(1) if number == 4 else jpeg(2) for number in range(12)})
-    assert set_findings(ImageFormat(), column) == [("4", "image-format-odd", "error")]
+    assert set_findings(ImageFormat(), column) == [("4", "image-format-mismatch", "error")]
 
 
 def test_a_mixed_set_is_no_oddity() -> None:
