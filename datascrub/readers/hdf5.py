@@ -126,7 +126,10 @@ class HDF5(Reader):
         elif where.get("beside"):
             yield from beside_parts(table)
         else:
+            table.damage.clear()
             yield from batches(table, where["start"], min(where["stop"], table.length), batch_size, self.limits, rows, untouched)
+            # A chunk that begins in the shard before is named there.
+            yield from (part for (_, first), part in sorted(table.damage.items()) if first >= where["start"])
 
     def fetch(self, plan: Plan, key: str) -> tuple[Batch, bytes]:
         try:

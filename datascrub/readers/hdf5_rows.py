@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from datascrub.keys import numbered
-from datascrub.model import Batch, Column, Field, Kind, Limits, Problem, Role
+from datascrub.model import Batch, Column, Field, Kind, Limits, Part, Problem, Role
 from datascrub.readers.hdf5_dataset import Form, Stored
 from datascrub.readers.hdf5_open import FAILURES, reason_of
 from datascrub.readers.hdf5_roles import squeezed
@@ -162,8 +163,23 @@ def _problem(table: Table, stored: Stored, row: int, error: BaseException) -> Pr
     first = row // stored.chunk_rows * stored.chunk_rows
     place = f"the chunk of {stored.name} that holds rows {first:,} to {min(first + stored.chunk_rows, stored.length) - 1:,}"
     if stored.dataset.fletcher32:
-        return Problem("record-checksum-mismatch", f"corrupt: the Fletcher-32 checksum of {place} does not fit")
-    return Problem("record-unparsable", f"corrupt: {place} can't be decompressed ({reason})")
+        problem = Problem("record-checksum-mismatch", f"corrupt: the Fletcher-32 checksum of {place} does not fit")
+    else:
+        problem = Problem("record-unparsable", f"corrupt: {place} can't be decompressed ({reason})")
+    if (stored.name, first) not in table.damage:
+        table.damage[stored.name, first] = _damaged_chunk(table, stored, first, problem.detail)
+    return problem
+
+
+def _damaged_chunk(table: Table, stored: Stored, first: int, says: str) -> Part:
+    """The place of a damaged chunk in the file, where its rows are one chunk; its samples are named beside it, one by one."""
+    offset = size = None
+    if stored.dataset.chunks[1:] == stored.dataset.shape[1:]:
+        with suppress(*FAILURES):
+            chunk = stored.dataset.id.get_chunk_info_by_coord((first, *(0 for _ in stored.dataset.shape[1:])))
+            offset, size = chunk.byte_offset, chunk.size
+    evidence = {"dataset": stored.name, "first_row": first, "size_bytes": size}
+    return Part("part-damaged", f"{table.file.key}:{stored.name}", says, evidence, table.file.key, offset)
 
 
 def _batch(

@@ -22,7 +22,10 @@ _KINDS: Mapping[Form, Kind] = {Form.TEXT: Kind.TEXT, Form.PICTURES: Kind.ENCODED
 
 
 class Table:
-    """columns: by field name, those of the plan's fields that this file holds. length: rows, by the longest of them."""
+    """columns: by field name, those of the plan's fields that this file holds. length: rows, by the longest of them.
+
+    damage: by dataset and first row, the damaged chunks that reading met; whoever reads takes them.
+    """
 
     def __init__(self, file: HDF5File, opened: Opened, found: Contents, fields: Sequence[Field]) -> None:
         self.file, self.opened, self.found, self.fields = file, opened, found, fields
@@ -33,6 +36,7 @@ class Table:
             REQUIRED in field.declared for field in fields
         )
         self.length = max((stored.length for stored in self.columns.values()), default=0) if self.is_of_set else 0
+        self.damage: dict[tuple[str, int], Part] = {}
         self._intact: dict[str, np.ndarray | None] = {}
 
     def close(self) -> None:

@@ -293,7 +293,8 @@ def _spans(task: ShardTask) -> Iterator[tuple[int, int, bool]]:
     end = task.shard.count if task.shard.count is not None else UNKNOWN_END
     end = end if task.stop_at is None else min(end, task.stop_at)
     if task.careful is None:
-        spans = [(0, end, False)]
+        yield 0, end, False  # also where there is no row: a shard may hold parts alone
+        return
     else:
         start, stop = (min(row, end) for row in task.careful)
         spans = [(0, start, False), (start, stop, True), (stop, end, False)]
@@ -324,7 +325,7 @@ def _span(plan: Plan, reader: Reader, task: ShardTask, note: Note, start: int, s
 
 def _rows_of(task: ShardTask, start: int, stop: int) -> tuple[frozenset[int] | None, Sequence[int]]:
     """The rows of a span to ask the reader for, None for all of the shard; and the same in order."""
-    if start == 0 and stop >= (task.shard.count or UNKNOWN_END):
+    if start == 0 and stop >= (UNKNOWN_END if task.shard.count is None else task.shard.count):
         return task.rows, sorted(task.rows or ())
     order: Sequence[int] = range(start, stop) if task.rows is None else sorted(row for row in task.rows if start <= row < stop)
     return frozenset(order), order

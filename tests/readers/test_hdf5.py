@@ -69,7 +69,7 @@ def test_rows_and_untouched(tmp_path):
 
 @pytest.mark.parametrize(("how", "code"), [({"compression": "gzip"}, "record-unparsable"), ({"fletcher32": True}, "record-checksum-mismatch")])
 def test_damaged_chunk_costs_its_rows_alone(tmp_path, how, code):
-    """A damaged chunk names exactly its rows."""
+    """A damaged chunk names exactly its rows, and once the place in the file."""
     path = tmp_path / "a.h5"
     write(path, chunks=(25, 8), **how)
     with h5py.File(path) as file:
@@ -77,8 +77,9 @@ def test_damaged_chunk_costs_its_rows_alone(tmp_path, how, code):
     with path.open("r+b") as file:
         file.seek(info.byte_offset + 20)
         file.write(b"\xff" * 100)
-    batches, _ = scan(path)
+    batches, parts = scan(path)
     assert problems_of(batches) == dict.fromkeys((f"a.h5#{row}" for row in range(25, 50)), code)
+    assert [(part.code, part.key, part.offset) for part in parts] == [("part-damaged", "a.h5:data", info.byte_offset)]
 
 
 @pytest.mark.parametrize("how", [{}, {"chunks": (25, 8)}, {"chunks": (25, 8), "compression": "gzip"}])

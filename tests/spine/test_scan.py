@@ -4,6 +4,7 @@ import csv
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -169,3 +170,13 @@ def test_flood_is_no_copy(make_set: MakeSet, tmp_path: Path) -> None:
         run.clean(tmp_path / "clean.h5")
     assert not (tmp_path / "clean.h5").exists()
     assert run.clean(tmp_path / "clean.h5", max_quarantine=1.0).kept == 240
+
+
+def test_numbers_beside_the_samples_are_judged(make_set: MakeSet, tmp_path: Path) -> None:
+    """A NaN in a table that no sample holds is a finding of its part; no sample is blamed."""
+    source = make_set()
+    with h5py.File(source, "a") as file:
+        file["mean"] = np.array([1.0, np.nan, np.inf])
+    run = datascrub.scan(source, out=tmp_path / "run")
+    assert [(f.scope.value, f.key, f.code) for f in run.findings()] == [("part", "set.h5:mean", "part-not-finite")]
+    assert run.summary["account"]["kept"] == 300
