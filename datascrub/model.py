@@ -84,6 +84,8 @@ class Field:
 RECORD = Field("record", Role.RECORD, Kind.NOTE)
 CORNERS = "corners"
 """in Field.declared of boxes: the format defines a box as xmin, ymin, xmax, ymax"""
+FOLDERS = "folders"
+"""in Field.declared of a label: it is the name of a folder, and no label is a file that stands outside of all of these"""
 
 
 @dataclass(frozen=True)

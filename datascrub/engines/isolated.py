@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import traceback
 from collections.abc import Callable, Iterator
@@ -81,8 +80,7 @@ def _received(child: Any, ours: Connection, theirs: Connection, limit_s: float |
         ours.close()
         if child.is_alive():
             child.join(0.2)
-        if child.is_alive():
-            os.kill(child.pid, signal.SIGKILL)
+        child.kill()  # no matter if it is dead by now
         child.join()
 
 

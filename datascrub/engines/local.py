@@ -150,8 +150,7 @@ class _Worker:
         if self.pipe is not None:
             self.pipe.close()
             self.pipe = None
-            if self._child.is_alive():
-                os.kill(self._child.pid, signal.SIGKILL)
+            self._child.kill()  # no matter if it is dead by now
             self._child.join()
 
 

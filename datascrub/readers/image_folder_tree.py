@@ -17,7 +17,7 @@ import xxhash
 from datascrub.config import DataConfig
 from datascrub.errors import SourceError, UsageError
 from datascrub.keys import printable, raw_of, text_of
-from datascrub.model import Column, Field, Kind, Part, Problem, Role, Shard
+from datascrub.model import FOLDERS, Column, Field, Kind, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import Survey
 from datascrub.readers.image_folder_annotations import Annotations
@@ -106,7 +106,7 @@ class FolderTree(Listing):
         settings["class_level"] = level
         classes: list[str] = []
         if level is not None:
-            fields.insert(1, Field("label", Role.LABEL, Kind.TEXT))
+            fields.insert(1, Field("label", Role.LABEL, Kind.TEXT, declared=(FOLDERS,)))
             classes = sorted({text_of(name, is_path=True) for path in pictures if (name := class_of(path + b"/", level)) is not None})
             notes.append(f"{len(classes):,} class folders")
         if data.task == "unlabelled":

@@ -83,12 +83,20 @@ def summary(told: Mapping[str, Any]) -> str:
 
 
 def _by_reason(not_checked: Sequence[str]) -> list[str]:
-    """One line for each reason, with the rules that it holds back."""
-    reasons: dict[str, list[str]] = {}
+    """One line for each reason, with the rules that it holds back, each with its field, or the number of its fields."""
+    reasons: dict[str, dict[str, list[str]]] = {}
     for each in not_checked:
         rule, _, reason = each.partition(": ")
-        reasons.setdefault(reason, []).append(rule)
-    return [f"  {printable(reason)}: {printable(', '.join(rules))}" for reason, rules in reasons.items()]
+        code, _, field = rule.partition(" on ")
+        reasons.setdefault(reason, {}).setdefault(code, []).append(field)
+    return [f"  {printable(reason)}: {printable(', '.join(map(_with_fields, rules.items())))}" for reason, rules in reasons.items()]
+
+
+def _with_fields(rule: tuple[str, Sequence[str]]) -> str:
+    code, fields = rule
+    if len(fields) > 1:
+        return f"{code} ({len(fields)} fields)"
+    return f"{code} on {fields[0]}" if fields[0] else code
 
 
 def finding(each: Finding) -> str:

@@ -56,7 +56,7 @@ def make_plan(source: str, container: str, survey: Survey, fingerprint: Mapping[
     """The plan of a run, from what the survey recognised and the owner declares. Raises UsageError where a declared role names no field."""
     fields = _with_roles(survey.fields, config.data.roles)
     task = config.data.task or survey.task or ("classification" if any(f.role is Role.LABEL for f in fields) else "unlabelled")
-    plan = Plan(str(Path(source).absolute()), container, survey.layout, fields, survey.settings, fingerprint, config.data, config.limits, task)
+    plan = Plan(str(_address(source)), container, survey.layout, fields, survey.settings, fingerprint, config.data, config.limits, task)
     return RunPlan(
         plan=plan,
         choice=choice,
@@ -69,6 +69,12 @@ def make_plan(source: str, container: str, survey: Survey, fingerprint: Mapping[
         labels=survey.labels,
         notes=survey.notes,
     )
+
+
+def _address(source: str) -> Path:
+    """One address for a source, from wherever it is named; its own name stays, for keys begin with it, also where it is a link."""
+    place = Path(source).absolute()
+    return place.resolve() if place.name in ("", "..") else place.parent.resolve() / place.name
 
 
 def _with_roles(fields: tuple[Field, ...], roles: Mapping[str, Role]) -> tuple[Field, ...]:

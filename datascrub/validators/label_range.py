@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from datascrub.model import Column, Kind, Role
+from datascrub.model import FOLDERS, Column, Kind, Role
 from datascrub.rules import Measurement, Rule
 from datascrub.validators.base import Validator
 from datascrub.validators.label_rules import ROW_RULES, SET_RULES
@@ -21,7 +21,7 @@ class LabelRange(Validator):
     What it finds
         Of one sample: label-missing (error), label-not-finite (error), label-not-integral (error; classification), label-out-of-range (error; below
         0, or not below the declared number of classes), label-unknown-class (error; a text that is not among the declared names), label-negative
-        (warning).
+        (warning), label-outside-classes (warning; a picture beside the class folders).
         Of a sample against the others, where no classes are declared: label-outside-evident-range (warning), as one 999 among 0 to 9.
         Of the set: label-one-based (labels run from 1 to the number of classes; error where classes are declared, else a warning), label-class-absent
         (warning), label-class-rare (info). What is true of most samples is said once and quarantines nothing. Ignored labels are healthy.
@@ -39,8 +39,8 @@ class LabelRange(Validator):
         one class more (0 as background); no sample is blamed for it.
 
     Parameters and facts
-        classes, ignore_labels: as in [data], which they override. Facts: kind (missing, integer, float, vector, text, other), value (an integral
-        label), number (a finite one), text, is_finite, is_integral (of single numbers), size.
+        classes, ignore_labels: as in [data], which they override. Facts: kind (missing, outside, integer, float, vector, text, other), value (an
+        integral label), number (a finite one), text, is_finite, is_integral (of single numbers), size.
     """
 
     classes: int | None = None
@@ -49,7 +49,7 @@ class LabelRange(Validator):
     roles: ClassVar[frozenset[Role]] = frozenset({Role.LABEL})
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.ARRAY, Kind.TEXT})
     measures: ClassVar[Mapping[str, Measurement]] = {
-        "kind": Measurement("VARCHAR", "what the label is: missing, integer, float, vector, text, other (no number)"),
+        "kind": Measurement("VARCHAR", "what the label is: missing, outside (of the class folders), integer, float, vector, text, other (no number)"),
         "value": Measurement("BIGINT", "the label, where it is one integral number"),
         "number": Measurement("DOUBLE", "the label, where it is one finite number"),
         "text": Measurement("VARCHAR", "the label, where it is a text"),
@@ -60,7 +60,7 @@ class LabelRange(Validator):
 
     def measure(self, column: Column) -> Mapping[str, np.ndarray]:
         made = self.blank(len(column))
-        made["kind"][:] = "missing"
+        made["kind"][:] = "outside" if FOLDERS in column.field.declared else "missing"
         if column.field.kind is Kind.TEXT:
             _texts(made, column.values)
             return made

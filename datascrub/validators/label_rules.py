@@ -17,6 +17,14 @@ ROW_RULES: tuple[Rule, ...] = (
         common="set",
     ),
     RowRule(
+        "label-outside-classes",
+        Severity.WARNING,
+        "stands outside the class folders, and has no label",
+        fix="move the picture into its class, or away: most loaders pass it over without a word",
+        where="kind == 'outside'",
+        common="set",
+    ),
+    RowRule(
         "label-not-finite",
         Severity.ERROR,
         "the label holds NaN or an infinity (its size: {size:,})",

@@ -92,6 +92,17 @@ def test_run_of_another_source_is_refused(make_set: MakeSet, tmp_path: Path) -> 
         datascrub.scan(make_set(name="other.h5"), out=tmp_path / "run")
 
 
+def test_source_has_one_address(make_set: MakeSet, tmp_path: Path) -> None:
+    """A run goes on with its source however the path is written; of a link the name stays the link's."""
+    source = make_set()
+    first = datascrub.scan(source, out=tmp_path / "run")
+    (tmp_path / "aside").mkdir()
+    again = datascrub.scan(tmp_path / "aside" / ".." / source.name, out=tmp_path / "run")
+    assert again.summary["measured_at"] == first.summary["measured_at"]
+    (tmp_path / "aside" / "mine.h5").symlink_to(source)
+    assert datascrub.scan(tmp_path / "aside" / "mine.h5", out=tmp_path / "two").summary["source"] == str(tmp_path / "aside" / "mine.h5")
+
+
 def test_live_run_is_refused(make_set: MakeSet, tmp_path: Path) -> None:
     """Two scans into one run folder at once: the second is refused."""
     source = make_set()
