@@ -15,16 +15,16 @@ from datascrub.keys import numbered, split_number
 from datascrub.model import Batch, Field, Part, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
-from datascrub.readers.hdf5_axis import dataset_name, on_axis
-from datascrub.readers.hdf5_beside import beside_parts, is_looked_at
-from datascrub.readers.hdf5_copy import copy_files
-from datascrub.readers.hdf5_dataset import Stored, spread
-from datascrub.readers.hdf5_digest import digest_rows, row_bytes_of
-from datascrub.readers.hdf5_files import HDF5File, files, is_source, path_of
-from datascrub.readers.hdf5_open import FAILURES
-from datascrub.readers.hdf5_roles import fields_of, squeezed, task_of
-from datascrub.readers.hdf5_rows import batches
-from datascrub.readers.hdf5_table import Table, open_table
+from datascrub.readers.hdf5_format.axis import dataset_name, on_axis
+from datascrub.readers.hdf5_format.beside import beside_parts, is_looked_at
+from datascrub.readers.hdf5_format.copy import copy_files
+from datascrub.readers.hdf5_format.dataset import Stored, spread
+from datascrub.readers.hdf5_format.digest import digest_rows, row_bytes_of
+from datascrub.readers.hdf5_format.files import HDF5File, files, is_source, path_of
+from datascrub.readers.hdf5_format.open import FAILURES
+from datascrub.readers.hdf5_format.roles import fields_of, squeezed, task_of
+from datascrub.readers.hdf5_format.rows import batches
+from datascrub.readers.hdf5_format.table import Table, open_table
 
 _PROBED_FILES = 64
 _PROBED_PIECES, _PROBED_ROWS = 4, 128  # labels are looked at in so many places, so many rows in each

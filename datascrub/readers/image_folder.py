@@ -18,13 +18,13 @@ from datascrub.keys import printable, text_of
 from datascrub.model import Batch, Column, Field, Kind, Limits, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
-from datascrub.readers.image_folder_copy import copy_list, copy_tree
-from datascrub.readers.image_folder_entries import Entry, Listing
-from datascrub.readers.image_folder_files import digest_into, read_file, size_of
-from datascrub.readers.image_folder_list import ListFile, is_list
-from datascrub.readers.image_folder_names import declared
-from datascrub.readers.image_folder_recognise import holds_images
-from datascrub.readers.image_folder_tree import FolderTree
+from datascrub.readers.image_folder_format.copy import copy_list, copy_tree
+from datascrub.readers.image_folder_format.entries import Entry, Listing
+from datascrub.readers.image_folder_format.files import digest_into, read_file, size_of
+from datascrub.readers.image_folder_format.list import ListFile, is_list
+from datascrub.readers.image_folder_format.names import declared
+from datascrub.readers.image_folder_format.recognise import holds_images
+from datascrub.readers.image_folder_format.tree import FolderTree
 
 _BATCH_BYTES = 32 << 20
 

@@ -14,7 +14,7 @@ from datascrub.layouts.numbered import Numbered
 from datascrub.model import Batch, Part, Problem, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
-from datascrub.readers.keyed import Stored, batches, begins_sample, digest, layout_of, orphan, survey_of, too_large, unknown_layout
+from datascrub.readers.keyed_format.batches import Stored, batches, begins_sample, digest, layout_of, orphan, survey_of, too_large, unknown_layout
 from datascrub.readers.leveldb_format.copy import copy
 from datascrub.readers.leveldb_format.files import fingerprint_of, is_leveldb, size_of
 from datascrub.readers.leveldb_format.listing import Listing

@@ -16,8 +16,7 @@ from datascrub.layouts.numbered import Numbered
 from datascrub.model import Batch, Part, Problem, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
-from datascrub.readers.census import Census
-from datascrub.readers.keyed import (
+from datascrub.readers.keyed_format.batches import (
     PROBED_BYTES,
     PROBED_RECORDS,
     Stored,
@@ -30,9 +29,10 @@ from datascrub.readers.keyed import (
     too_large,
     unknown_layout,
 )
-from datascrub.readers.lmdb_file import Leaf, data_file, is_lmdb, outline_of
-from datascrub.readers.lmdb_names import Database, Names
-from datascrub.readers.lmdb_store import NAME, Store
+from datascrub.readers.keyed_format.census import Census
+from datascrub.readers.lmdb_format.file import Leaf, data_file, is_lmdb, outline_of
+from datascrub.readers.lmdb_format.names import Database, Names
+from datascrub.readers.lmdb_format.store import NAME, Store
 
 _SHARD_SAMPLES = 8192  # what writing the facts of a shard costs, whatever its size, is then spread thin
 _SHARD_BYTES = 32 << 20
@@ -213,7 +213,7 @@ class LmdbReader(Reader):
                         yield item.key, digest(held)
 
     def copy_clean(self, plan: Plan, destination: Path, drop: frozenset[str], options: CopyOptions, progress: Callable[[int], None]) -> CopyReport:
-        from datascrub.readers.lmdb_copy import copy
+        from datascrub.readers.lmdb_format.copy import copy
 
         databases, names = self._databases(plan)
         return copy(self, plan, databases, names, destination, drop, progress)

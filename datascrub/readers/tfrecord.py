@@ -18,12 +18,12 @@ from datascrub.layouts.choose import choose, layout_named
 from datascrub.model import Batch, Field, Kind, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
-from datascrub.readers.tfrecord_copy import copy_files
-from datascrub.readers.tfrecord_files import RecordFile, files, holds_records, path_of
-from datascrub.readers.tfrecord_framing import HEADER, RECORD, Frame, frames, payload
-from datascrub.readers.tfrecord_places import is_sample, part_of, parts_behind, problem_of
-from datascrub.readers.tfrecord_probe import count_of, probe
-from datascrub.readers.tfrecord_streams import PLAIN, open_stream
+from datascrub.readers.tfrecord_format.copy import copy_files
+from datascrub.readers.tfrecord_format.files import RecordFile, files, holds_records, path_of
+from datascrub.readers.tfrecord_format.framing import HEADER, RECORD, Frame, frames, payload
+from datascrub.readers.tfrecord_format.places import is_sample, part_of, parts_behind, problem_of
+from datascrub.readers.tfrecord_format.probe import count_of, probe
+from datascrub.readers.tfrecord_format.streams import PLAIN, open_stream
 
 _SHARD_RECORDS, _SHARD_BYTES = 8192, 32 << 20
 _BATCH_BYTES = 32 << 20

@@ -24,7 +24,7 @@ from datascrub.model import Batch, Limits, Part, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport
 from datascrub.readers.image_folder import ImageFolder
-from datascrub.readers.image_folder_classes import class_level
+from datascrub.readers.image_folder_format.classes import class_level
 
 
 def picture(seed: int, form: str = "PNG") -> bytes:

@@ -12,9 +12,9 @@ from PIL import Image
 from datascrub import api
 from datascrub.config import Config, DataConfig
 from datascrub.model import Part
-from datascrub.readers import annotation_coco, annotation_voc, annotation_yolo
 from datascrub.readers.base import CopyOptions
 from datascrub.readers.image_folder import ImageFolder
+from datascrub.readers.image_folder_format import annotation_coco, annotation_voc, annotation_yolo
 
 GOOD = "0 0.5 0.5 0.2 0.2\n"
 

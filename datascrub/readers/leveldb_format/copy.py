@@ -13,7 +13,7 @@ from datascrub.layouts import Layout, Record
 from datascrub.layouts.numbered import Numbered
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyReport
-from datascrub.readers.keyed import Stored, begins_sample, digest, is_metadata, layout_of
+from datascrub.readers.keyed_format.batches import Stored, begins_sample, digest, is_metadata, layout_of
 from datascrub.readers.leveldb_format.shadow import plyvel
 from datascrub.readers.leveldb_format.store import Store
 

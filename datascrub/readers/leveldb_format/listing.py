@@ -8,7 +8,7 @@ from typing import Any
 from datascrub.keys import printable, text_of
 from datascrub.layouts import Layout
 from datascrub.model import Part
-from datascrub.readers.census import Census
+from datascrub.readers.keyed_format.census import Census
 from datascrub.readers.leveldb_format.shadow import plyvel
 from datascrub.readers.leveldb_format.store import Store
 

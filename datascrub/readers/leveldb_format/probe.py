@@ -8,7 +8,7 @@ from itertools import islice
 
 from datascrub.layouts import Record
 from datascrub.model import Part
-from datascrub.readers.keyed import PROBED_BYTES, PROBED_RECORDS
+from datascrub.readers.keyed_format.batches import PROBED_BYTES, PROBED_RECORDS
 from datascrub.readers.leveldb_format.shadow import plyvel
 from datascrub.readers.leveldb_format.store import Store
 from datascrub.readers.leveldb_format.tables import Table

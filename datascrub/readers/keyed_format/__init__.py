@@ -1,0 +1,1 @@
+"""What containers of keys and values share."""

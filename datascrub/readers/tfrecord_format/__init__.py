@@ -1,0 +1,1 @@
+"""How TFRecord files are found, framed, streamed and copied."""
