@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,16 @@ from datascrub import __version__
 from datascrub.errors import DatascrubError, UsageError
 
 if TYPE_CHECKING:
+    from datascrub.api import Run
     from datascrub.config import Config
     from datascrub.run.plan_file import RunPlan
+    from datascrub.several import Several
 
 _DATA_FLAGS = (
-    "classes", "ignore-labels", "task", "precision", "batch-size", "loader", "layout", "masks", "annotations", "annotation-format",
+    "classes", "ignore-labels", "task", "precision", "batch-size", "loader", "layout", "masks", "annotations", "annotation-format", "decoders",
 )  # fmt: skip
+
+_NETWORK_FLAGS = {"device": "network.device", "backward": "network.backward", "preprocess": "preprocess.call"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             code: int = args.command(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _hush()
         return 0
     except DatascrubError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201  the command's own voice
@@ -52,32 +57,56 @@ def _say(text: str = "", *, end: str = "\n") -> None:
     sys.stdout.write(text + end)
 
 
+def _tell(text: str = "") -> None:
+    """Say it where somebody listens: work that is under way does not end because nobody does."""
+    try:
+        _say(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _hush()
+
+
+def _hush() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="datascrub", description="Finds the samples that break training, before training.")
     parser.add_argument("--version", action="version", version=f"datascrub {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     scan = commands.add_parser("scan", help="measure every sample of a data set, name the bad ones")
-    scan.add_argument("source")
+    scan.add_argument("source", nargs="?")
+    scan.add_argument("--split", action="append", default=[], metavar="NAME=SOURCE", help="a split of the set, in place of SOURCE; once for each")
+    scan.add_argument("--paired", action="append", default=[], metavar="SOURCE", help="a source that is read beside the first, as its label maps")
     scan.add_argument("--out", metavar="RUN", help="the run folder (default: NAME.datascrub in the working directory)")
     scan.add_argument("--clean", metavar="DEST", help="write a cleaned copy in the same container")
     scan.add_argument("--workers", type=int, metavar="N", help="worker processes (default: the cores that may be used)")
     scan.add_argument("--limit", type=int, metavar="N", help="measure N samples only, spread over the source")
     scan.add_argument("--sample", metavar="SHARE", help="measure a share only, as 1%% or 0.01")
     scan.add_argument("--seed", type=int, default=0, help="of --limit and --sample (default 0)")
-    scan.add_argument("--reread", action="store_true", help="measure anew, though a finished run of the unchanged source is there")
+    scan.add_argument("--reread", action="store_true", help="measure all anew, though a finished run holds the same samples")
+    scan.add_argument("--since", metavar="RUN", help="take over what this run measured of unchanged samples (default: the run that is replaced)")
+    scan.add_argument("--paranoid", action="store_true", help="tell unchanged samples by their bytes, not by sizes and times of files")
     scan.add_argument(
         "--backend", choices=("auto", "torch", "tensorflow", "numpy"), default="auto", help="of the dummy network (default auto: a GPU, else numpy)"
     )
+    scan.add_argument("--device", metavar="NAME", help="of the dummy network: auto, cpu, gpu, cuda, cuda:1, mps")
+    scan.add_argument("--backward", action="store_true", help="gradients of the dummy network too")
+    scan.add_argument("--preprocess", metavar="PKG.MOD:FN", help="a function of your own, from array to array, before the dummy network")
+    scan.add_argument("--exact-statistics", action="store_true", help="measure mean and deviation of each channel exactly, for `datascrub info RUN`")
     scan.add_argument("--load", action="append", default=[], metavar="FILE", help="a file of validators of your own")
     scan.add_argument("--tmp", metavar="DIR", help="where shadow copies and scratch lie")
     _fail_on(scan)
+    _review(scan)
     _config(scan)
     _copy_options(scan)
     scan.set_defaults(command=_scan)
 
-    info = commands.add_parser("info", help="what a source is: container, records, layout, fields, roles")
-    info.add_argument("source")
+    info = commands.add_parser(
+        "info", help="what a source is; of a run, the set as a whole: classes, splits, sizes, formats, ranges, mean and deviation"
+    )
+    info.add_argument("source", metavar="SOURCE|RUN")
     info.add_argument("--json", action="store_true")
     _config(info)
     info.set_defaults(command=_info)
@@ -85,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     findings = commands.add_parser("findings", help="the findings of a run, also of a running or broken one")
     findings.add_argument("run")
     findings.add_argument("--rule", metavar="CODE")
+    findings.add_argument("--severity", choices=("error", "warning", "info"), help="only findings of this severity; error for what a copy leaves out")
     findings.add_argument("--format", choices=("text", "csv", "jsonl", "keys"), default="text")
     findings.add_argument("-0", "--null", action="store_true", help="with --format keys: end each key with a NUL, for xargs -0")
     findings.set_defaults(command=_findings)
@@ -92,8 +122,20 @@ def _parser() -> argparse.ArgumentParser:
     judge = commands.add_parser("judge", help="judge a run anew from its facts, with other thresholds, severities, rules")
     judge.add_argument("run")
     _fail_on(judge)
+    _review(judge)
     _config(judge)
     judge.set_defaults(command=_judge)
+
+    accept = commands.add_parser("accept", help="remember that findings were looked at and are meant: later scans and judges leave them out")
+    accept.add_argument("run")
+    accept.add_argument("keys", nargs="*", metavar="KEY", help="of the samples or parts; none for what the rule says of the set")
+    accept.add_argument("--rule", metavar="CODE", help="the rule whose findings are accepted")
+    accept.add_argument("--all", action="store_true", help="accept all findings of the rule, or of the run")
+    accept.add_argument("--why", required=True, metavar="TEXT", help="the reason, for whoever asks later")
+    accept.add_argument("--until", metavar="DATE", help="the last day on which it counts, as 2027-01-31")
+    accept.add_argument("--config", metavar="TOML", help="datascrub.toml, beside which the decisions lie")
+    _accepted(accept)
+    accept.set_defaults(command=_accept)
 
     clean = commands.add_parser("clean", help="write a cleaned copy from a finished run")
     clean.add_argument("run")
@@ -105,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="one sample: fields, measurements, findings, its picture")
     show.add_argument("source")
     show.add_argument("key")
+    show.add_argument("--run", metavar="RUN", help="the run whose findings on it are shown (default: the source's own run folder, if there is one)")
     show.add_argument("--image", metavar="PNG", help="write its picture")
     show.add_argument("--bytes", metavar="FILE", help="write its record as stored")
     _config(show)
@@ -126,6 +169,20 @@ def _parser() -> argparse.ArgumentParser:
     kept.add_argument("--to", required=True, metavar="FILE")
     kept.add_argument("--format", choices=("keys", "positions", "index", "caffe"), default="keys")
     kept.set_defaults(command=_kept)
+
+    rehearse = commands.add_parser("rehearse", help="every sample through your own model: which make it NaN, in which module, alone or in a batch")
+    rehearse.add_argument("source")
+    rehearse.add_argument("--model", required=True, metavar="PKG.MOD:FACTORY", help="gives the torch module")
+    rehearse.add_argument("--loss", metavar="PKG.MOD:FN", help="of outputs and targets (default: the mean square of the outputs)")
+    rehearse.add_argument("--weights", metavar="FILE", help="safetensors, or a state dict of torch")
+    rehearse.add_argument("--inputs", default="", metavar="FIELD,…", help="what the model is called with (default: images and arrays)")
+    rehearse.add_argument("--targets", default="", metavar="FIELD,…", help="what the loss is called with beside the outputs (default: labels)")
+    rehearse.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps")
+    rehearse.add_argument("--preprocess", metavar="PKG.MOD:FN", help="a function of your own, from array to array, before the model")
+    rehearse.add_argument("--json", action="store_true", help="one object a line")
+    rehearse.add_argument("--tmp", metavar="DIR", help="where shadow copies and scratch lie")
+    _config(rehearse)
+    rehearse.set_defaults(command=_rehearse)
 
     lint = commands.add_parser("lint-net", help="what makes a Caffe network or solver definition diverge")
     lint.add_argument("files", nargs="+", metavar="PROTOTXT")
@@ -152,7 +209,18 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 
 def _fail_on(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fail-on", choices=("error", "warning", "info", "never"), default="error", help="exit 1 from this severity on")
+    choices = ("error", "warning", "info", "new-error", "new-warning", "never")
+    parser.add_argument("--fail-on", choices=choices, default="error", help="exit 1 from this severity on; new-…: of what the baseline does not have")
+
+
+def _review(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--baseline", metavar="RUN", help="a run to compare with: findings new, gone, kept, by content and rule")
+    _accepted(parser)
+
+
+def _accepted(parser: argparse.ArgumentParser) -> None:
+    help_ = "the file of accepted findings (default: datascrub-accepted.csv beside --config, else in the working directory)"
+    parser.add_argument("--accepted", metavar="FILE", help=help_)
 
 
 def _copy_options(parser: argparse.ArgumentParser) -> None:
@@ -162,7 +230,7 @@ def _copy_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-quarantine", default="10%", metavar="SHARE|N", help="refuse a copy that would leave out more (default 10%%)")
 
 
-def _configured(args: argparse.Namespace) -> Config:
+def _configured(args: argparse.Namespace, base: Config | None = None) -> Config:
     from datascrub.config import load
 
     overrides: dict[str, Any] = {}
@@ -173,9 +241,18 @@ def _configured(args: argparse.Namespace) -> Config:
         overrides[name] = value
     for name in _DATA_FLAGS:
         value = getattr(args, name.replace("-", "_"))
-        if value is not None:
+        if value is not None and name == "precision" and "," in value:  # several: to be compared
+            overrides["network.precisions"] = value.split(",")
+        elif value is not None:
             overrides[f"data.{name.replace('-', '_')}"] = value
-    return load(Path(args.config) if args.config else None, overrides)
+    for name, key in _NETWORK_FLAGS.items():
+        if getattr(args, name, None):
+            overrides[key] = getattr(args, name)
+    if getattr(args, "exact_statistics", False):
+        overrides["data.exact_statistics"] = True
+    if getattr(args, "accepted", None):
+        overrides["accepted"] = args.accepted
+    return load(Path(args.config) if args.config else None, overrides, base)
 
 
 def _share(text: str, name: str) -> float:
@@ -193,20 +270,17 @@ def _most(text: str) -> float | int:
 
 
 def _scan(args: argparse.Namespace) -> int:
-    from datascrub import api
+    from datascrub.api import check_destination
     from datascrub.progress import Terminal
     from datascrub.report import text
     from datascrub.spine.account import exit_code
 
     config = _configured(args)
-    if args.workers is not None and args.workers < 1:
-        raise UsageError(f"--workers is at least 1, not {args.workers}")
-    if args.limit is not None and args.limit < 1:
-        raise UsageError(f"--limit is at least 1, not {args.limit}")
     most = _most(args.max_quarantine)
-    terminal = Terminal(_say)
-    run = api.scan(
-        args.source,
+    if args.clean:
+        check_destination(args.source, args.clean, is_partial=args.limit is not None or args.sample is not None)
+    terminal = Terminal(_tell)
+    run = _scanner(args)(
         out=args.out,
         config=config,
         workers=args.workers,
@@ -215,14 +289,17 @@ def _scan(args: argparse.Namespace) -> int:
         share=_share(args.sample, "--sample") if args.sample else None,
         seed=args.seed,
         reread=args.reread,
+        since=args.since,
+        by_content=args.paranoid,
         fail_on=args.fail_on,
         tmp=args.tmp,
         load=args.load,
+        **({"baseline": args.baseline} if args.baseline else {}),
         watcher=terminal,
     )
-    _say()
-    _say(text.summary(run.summary))
-    _say(f"run folder: {run.path}")
+    _tell()
+    _tell(text.summary(run.summary))
+    _tell(f"run folder: {run.path}")
     if not args.clean:
         return run.exit_code
     try:
@@ -233,30 +310,67 @@ def _scan(args: argparse.Namespace) -> int:
     return run.exit_code
 
 
-def _copy(run: Path, destination: str, args: argparse.Namespace, most: float | int, terminal: Any) -> None:
-    from datascrub import api
+def _scanner(args: argparse.Namespace) -> Callable[..., Run | Several]:
+    """The call that scans what the arguments name: one source, the splits of a set, or sources that are read side by side."""
+    from datascrub import api, several
 
-    report = api.clean(
-        run,
-        destination,
-        link=args.link,
-        only_changed=args.only_changed,
-        drop_unreadable=args.drop_unreadable,
-        max_quarantine=most,
-        tmp=args.tmp,
-        watcher=terminal,
-    )
-    _say(f"cleaned copy: {destination}: {report.kept:,} samples, {report.dropped:,} left out, verified by reading back")
-    for note in (*report.notes, *(f"stale: {each}" for each in report.stale)):
-        _say(f"  {note}")
+    if args.split and (args.source or args.paired):
+        raise UsageError("--split names the sources; no other is given beside it", fix="as in scan --split train=a.lmdb --split val=b.lmdb")
+    if (args.paired or args.split) and (args.baseline or args.fail_on.startswith("new-")):
+        raise UsageError("--baseline compares the runs of one source", fix="scan the sources, then judge the run of each with --baseline")
+    if args.split:
+        splits: dict[str, str] = {}
+        for text in args.split:
+            name, mark, source = text.partition("=")
+            if not mark or not source or name in splits:
+                raise UsageError(f"--split {text} is no NAME=SOURCE of its own name", fix="as in --split train=a.lmdb --split val=b.lmdb")
+            splits[name] = source
+        return functools.partial(several.scan_splits, splits)
+    if not args.source:
+        raise UsageError("scan needs a source", fix="give the path of a data set, or --split NAME=SOURCE for each split")
+    if args.paired:
+        return functools.partial(several.scan_pairs, [args.source, *args.paired])
+    return functools.partial(api.scan, args.source)
+
+
+def _copy(run: Path, destination: str, args: argparse.Namespace, most: float | int, terminal: Any) -> None:
+    from datascrub import api, several
+
+    options = {
+        "link": args.link,
+        "only_changed": args.only_changed,
+        "drop_unreadable": args.drop_unreadable,
+        "max_quarantine": most,
+        "tmp": args.tmp,
+        "watcher": terminal,
+    }
+    if several.is_several(run):
+        made = {f"{destination} ({name})": report for name, report in several.clean(run, destination, **options).items()}
+    else:
+        made = {destination: api.clean(run, destination, **options)}
+    for name, report in made.items():
+        verified = "verified by reading back" if report.kept else "nothing in it to read back"
+        _tell(f"cleaned copy: {name}: {report.kept:,} samples, {report.dropped:,} left out, {verified}")
+        for note in (*report.notes, *(f"stale: {each}" for each in report.stale)):
+            _tell(f"  {note}")
 
 
 def _info(args: argparse.Namespace) -> int:
     import json
 
-    from datascrub import api
+    from datascrub import api, several
     from datascrub.report import text
+    from datascrub.report.statistics import statistics
+    from datascrub.review import is_run, statistics_of
 
+    if several.is_several(args.source):
+        each = {member.name: statistics_of(run.path) for member, run in several.Several.open(args.source).runs()}
+        _say(json.dumps(each, indent=1, ensure_ascii=False) if args.json else "\n\n".join(statistics(told) for told in each.values()))
+        return 0
+    if is_run(args.source):
+        told = statistics_of(args.source)
+        _say(json.dumps(told, indent=1, ensure_ascii=False) if args.json else statistics(told))
+        return 0
     plan = api.survey(args.source, _configured(args))
     if args.json:
         _say(json.dumps(plan.as_json(), indent=1, ensure_ascii=False))
@@ -273,10 +387,13 @@ def _findings(args: argparse.Namespace) -> int:
     import csv
     import json
 
-    from datascrub import api
+    from datascrub import several
     from datascrub.report import text
 
-    found = api.Run.open(args.run).findings(args.rule)
+    run = several.open_run(args.run)
+    if args.rule is not None:
+        _known_rule(args.rule, run.config)
+    found = (each for each in run.findings(args.rule) if args.severity in (None, each.severity.value))
     if args.format == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(("key", "code", "severity", "field", "message", "evidence", "scope"))
@@ -284,7 +401,8 @@ def _findings(args: argparse.Namespace) -> int:
             told = each.as_dict()
             writer.writerow([*list(told.values())[:5], json.dumps(told["evidence"], ensure_ascii=False, default=str), told["scope"]])
     elif args.format == "keys":
-        for key in dict.fromkeys(each.key for each in found if each.key is not None and each.scope == "sample"):
+        # A finding may name another file of its sample, as its mask; what is listed leads back to samples.
+        for key in dict.fromkeys(each.evidence.get("sample_key", each.key) for each in found if each.key is not None and each.scope == "sample"):
             _say(key, end="\0" if args.null else "\n")
     else:
         for each in found:
@@ -292,43 +410,68 @@ def _findings(args: argparse.Namespace) -> int:
     return 0
 
 
-def _judge(args: argparse.Namespace) -> int:
-    from datascrub import api
-    from datascrub.report import text
+def _known_rule(code: str, config: Config) -> None:
+    """Raises UsageError where no rule has this code."""
+    import difflib
 
-    run = api.judge(args.run, _configured(args), args.fail_on)
-    _say(text.summary(run.summary))
+    from datascrub.registry import catalogue
+
+    known = [*catalogue(), *config.rules]
+    if code not in known:
+        near = difflib.get_close_matches(code, known, 1, 0.5)
+        raise UsageError(f"no rule is called {code}", fix=f"did you mean {near[0]}?" if near else "see `datascrub rules`")
+
+
+def _judge(args: argparse.Namespace) -> int:
+    from datascrub import api, several
+    from datascrub.report import text
+    from datascrub.run.folder import RunFolder
+
+    run: api.Run | several.Several
+    if several.is_several(args.run):
+        run = several.judge(args.run, _configured(args, several.Several.open(args.run).config), args.fail_on, args.baseline)
+    else:
+        run = api.judge(args.run, _configured(args, RunFolder(Path(args.run)).plan().config()), args.fail_on, args.baseline)
+    _tell(text.summary(run.summary))
     return run.exit_code
+
+
+def _accept(args: argparse.Namespace) -> int:
+    from datascrub.config import load
+    from datascrub.report import text
+    from datascrub.review import accept
+    from datascrub.spine.accepted import day
+
+    named = {"accepted": args.accepted} if args.accepted else {}
+    config = load(Path(args.config) if args.config else None, named) if args.config or args.accepted else None
+    until = day(args.until, "--until") if args.until else None
+    made = accept(args.run, args.keys, rule=args.rule, every=args.all, why=args.why, until=until, config=config)
+    _tell(text.acceptance(str(made.place), len(made.decisions), made.by_key, made.unseen))
+    return 0
 
 
 def _clean(args: argparse.Namespace) -> int:
     from datascrub.progress import Terminal
 
-    _copy(Path(args.run), args.to, args, _most(args.max_quarantine), Terminal(_say))
+    _copy(Path(args.run), args.to, args, _most(args.max_quarantine), Terminal(_tell))
     return 0
 
 
 def _show(args: argparse.Namespace) -> int:
     from datascrub import api
-    from datascrub.keys import printable
     from datascrub.report import text
 
-    seen = api.look(args.source, args.key, _configured(args))
-    _say(printable(seen.key))
-    for name, value in seen.values.items():
-        _say(f"  {printable(name)}: {printable(value)}")
-    for name, its in seen.measured.items():
-        for measure, value in its.items():
-            if value is not None:
-                _say(f"    {printable(name)}.{measure} = {printable(str(value))}")
-    for each in seen.findings:
-        _say(text.finding(each))
+    seen = api.look(args.source, args.key, _configured(args), run=args.run)
     if args.bytes:
-        Path(args.bytes).write_bytes(seen.raw)
+        try:
+            Path(args.bytes).write_bytes(seen.raw)
+        except OSError as error:
+            raise UsageError(f"can't write {args.bytes}: {error.strerror}", fix="give a file in a folder that is there") from error
     if args.image:
         from datascrub.report.picture import write_png
 
         write_png(Path(args.image), seen.picture, seen.encoded)
+    _say(text.look(seen))
     return 0
 
 
@@ -356,6 +499,34 @@ def _kept(args: argparse.Namespace) -> int:
 
     _say(f"{write_list(args.run, Path(args.to), args.format):,} samples are kept: {args.to}")
     return 0
+
+
+def _rehearse(args: argparse.Namespace) -> int:
+    import json
+
+    from datascrub.keys import printable
+    from datascrub.rehearsal import Cast, rehearse
+
+    config = _configured(args)
+    cast = Cast(
+        args.model,
+        args.loss,
+        args.weights,
+        inputs=tuple(filter(None, args.inputs.split(","))),
+        targets=tuple(filter(None, args.targets.split(","))),
+        batch_size=config.data.batch_size or Cast.batch_size,
+        device=args.device,
+        precision=config.data.precision,
+    )
+    shown = (lambda it: _say(json.dumps(it.as_dict(), ensure_ascii=False))) if args.json else (lambda it: _say(printable(str(it))))
+    done = rehearse(args.source, cast, config, tmp=args.tmp, on_trouble=shown)
+    if not args.json:
+        _say(f"{done.samples:,} samples, {len(done.troubles):,} troubles")
+    if done.not_run:
+        print(f"note: {done.not_run:,} samples can't be given to the model; a scan names them", file=sys.stderr)  # noqa: T201  the command's own voice
+    if done.stopped:
+        print(f"note: stopped: {done.stopped}", file=sys.stderr)  # noqa: T201  likewise
+    return 4 if done.stopped or (done.not_run and not done.troubles) else int(bool(done.troubles))
 
 
 def _lint_net(args: argparse.Namespace) -> int:
@@ -393,14 +564,11 @@ def _facts(args: argparse.Namespace) -> int:
 
 
 def _explain(args: argparse.Namespace) -> int:
-    import difflib
-
+    from datascrub.config import Config
     from datascrub.registry import catalogue
     from datascrub.report import text
 
-    entry = catalogue().get(args.code)
-    if entry is None:
-        near = difflib.get_close_matches(args.code, catalogue(), 1, 0.5)
-        raise UsageError(f"no rule is called {args.code}", fix=f"did you mean {near[0]}?" if near else "see `datascrub rules`")
+    _known_rule(args.code, Config())
+    entry = catalogue()[args.code]
     _say(text.page(args.code, entry.rule, entry.validator.__doc__ or "", entry.validator().parameters()))
     return 0

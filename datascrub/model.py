@@ -84,6 +84,12 @@ class Field:
 RECORD = Field("record", Role.RECORD, Kind.NOTE)
 CORNERS = "corners"
 """in Field.declared of boxes: the format defines a box as xmin, ymin, xmax, ymax"""
+DOMAIN = "domain"
+"""in Field.declared: the owner says in which range its values lie, or what is computed of them"""
+DECODER = "decoder:"
+"""in Field.declared of pictures, before a name: the owner wants to know what this decoder makes of them"""
+MASK_KEY = "mask_key"
+"""in Field.declared of a mask: the file of each, by whose key a finding on the mask goes"""
 FOLDERS = "folders"
 """in Field.declared of a label: it is the name of a folder, and no label is a file that stands outside of all of these"""
 
@@ -182,6 +188,7 @@ class Batch:
     problems: what the reader or the layout found wrong, by position in the batch; such a sample may lack its other values (None).
     sizes: (N,) int64, bytes of the record as stored.
     files, offsets: where the record stands, for the quarantine list: the file (relative to the source) and the byte or row offset; None unknown.
+    stamps: by what each sample is known again when it is read anew, where the reader has the bytes at hand; see Reader.stamps.
     """
 
     keys: list[str]
@@ -191,6 +198,7 @@ class Batch:
     problems: dict[int, Problem] = made(default_factory=dict)
     files: list[str | None] | None = None
     offsets: list[int | None] | None = None
+    stamps: list[str | None] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)

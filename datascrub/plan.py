@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from datascrub.config import PRECISIONS, DataConfig
+from datascrub.config import PRECISIONS, DataConfig, FieldConfig
 from datascrub.model import Field, Limits, Role
+
+ROUNDING = 1e-6
+"""of an end of a declared range: 1.0000001 is 1, rounded"""
 
 
 @dataclass(frozen=True)
@@ -44,4 +48,20 @@ class Plan:
             "precision_max": PRECISIONS[self.data.precision],
             "batch_size": self.data.batch_size,
             "loader": self.data.loader or "",
+        }
+
+    def declared_of(self, name: str) -> dict[str, Any]:
+        """What the owner declares of the values of one field, by the names that conditions use; None where nothing is declared."""
+        its = self.data.fields.get(name, FieldConfig())
+        low, high = its.range or (None, None)
+        ends = [abs(end) for end in its.range or () if math.isfinite(end)]
+        return {
+            "range_low": low,
+            "range_high": high,
+            "range_slack": ROUNDING * max(ends, default=0.0),
+            "positive": its.positive,
+            "nonzero": its.nonzero,
+            "exp": its.exp,
+            "exp_limit": math.log(PRECISIONS[self.data.precision]),
+            "most_zeros": its.zeros,
         }

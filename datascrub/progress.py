@@ -21,7 +21,8 @@ class Terminal(Watcher):
 
     def recognised(self, run_plan: RunPlan, run: Path, workers: int) -> None:
         self.say(text.recognised(run_plan.plan, run_plan.count, run_plan.is_count_exact, run_plan.size_bytes, run_plan.labels, run_plan.notes))
-        self.say(f"  {text.forecast(run_plan.size_bytes, workers)} with {workers} workers; dummy network on {run_plan.backend}")
+        forecast = text.forecast(run_plan.plan, run_plan.count, run_plan.size_bytes, workers)
+        self.say(f"  {forecast} with {workers} workers; dummy network on {run_plan.backend}")
         self._start(run_plan.count)
 
     def reused(self, run_plan: RunPlan, measured_at: str) -> None:

@@ -92,7 +92,12 @@ class Sieve:
         text = key if key is None or isinstance(key, str) else str(key)
         found: list[Finding] = []
         for name, role in self.roles.items():
-            column = self._column(name, role, sample.get(name))
+            value = sample.get(name)
+            if value is None and role is not Role.LABEL:  # of a missing label LabelRange speaks
+                says = f"the sample holds no {name}"
+                found.append(Finding(text, "record-field-missing", Severity.ERROR, name, says, {}))
+                continue
+            column = self._column(name, role, value)
             for position, validator in enumerate(self.validators):
                 if role in validator.roles and (column.field.kind in validator.kinds or column.values[0] is None):
                     found += self._judge(position).findings(name, validator.measure(column), [text])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from datascrub import registry
-from datascrub.config import DataConfig
+from datascrub.config import DataConfig, NetworkConfig, PreprocessConfig
 from datascrub.model import Limits
 
 
@@ -42,8 +42,8 @@ def test_every_container_is_named(readme: str) -> None:
 
 
 def test_every_configuration_key_is_named(readme: str) -> None:
-    """Each key of [data] and [limits] is explained."""
-    keys = [field.name for table in (DataConfig, Limits) for field in dataclasses.fields(table)]
+    """Each key of [data], [limits], [network] and [preprocess] is explained."""
+    keys = [field.name for table in (DataConfig, Limits, NetworkConfig, PreprocessConfig) for field in dataclasses.fields(table)]
     assert [key for key in keys if f"| `{key}` |" not in readme] == []
 
 
@@ -66,6 +66,18 @@ def test_python_example_runs(readme: str, tmp_path: Path, monkeypatch: pytest.Mo
     exec(compile(example, "README.md", "exec"), names)
     assert names["kept"] == ["cat/1"]
     assert len(names["dead_letters"]) == 2  # type: ignore[arg-type]
+
+
+def test_guard_example_runs(readme: str) -> None:
+    """The example of the guard runs as it stands: the bad sample is told by its key, and no weight is spoiled."""
+    torch = pytest.importorskip("torch")
+    (example,) = re.findall(r"```python\n((?:(?!```).)*?FiniteGuard.*?)```", readme, re.DOTALL)
+    model = torch.nn.Linear(3, 2)
+    loader = [(["a", "b"], torch.tensor([[1.0, 2.0, 3.0], [1.0, torch.nan, 3.0]]), torch.tensor([0, 1]))]
+    names = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), 0.1), "loader": loader, "criterion": torch.nn.functional.cross_entropy}
+    exec(compile(example, "README.md", "exec"), names)
+    assert names["guard"].sightings[0].keys == ("b",)
+    assert all(each.isfinite().all() for each in model.parameters())
 
 
 def test_validator_example_works(readme: str, root: Path, tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeVar
 
 from datascrub.engines.isolated import cause_of
-from datascrub.engines.processes import context
+from datascrub.engines.processes import context, end
 from datascrub.engines.resources import confine
 from datascrub.errors import DatascrubError, told
 
@@ -28,8 +29,8 @@ LOOK_S = 1.0
 class Task(Protocol):
     """What an engine asks of a task: how long it may go on without a sign of life."""
 
-    def is_stuck(self) -> bool:
-        """Whether the sample in hand has been in hand for too long."""
+    def is_stuck(self, began: float) -> bool:
+        """Whether what is in hand has been in hand for too long. began: when a worker took the task, on the clock of time.monotonic()."""
         ...
 
 
@@ -93,7 +94,7 @@ def _ended(busy: list[_Worker]) -> list[_Worker]:
     """The workers that have something to tell, after the stuck ones were ended."""
     ready = wait([worker.pipe for worker in busy if worker.pipe is not None], timeout=LOOK_S)
     for worker in busy:
-        if worker.pipe not in ready and worker.task.is_stuck():
+        if worker.pipe not in ready and worker.task.is_stuck(worker.began):
             worker.stop("timeout")
     return [worker for worker in busy if worker.pipe is None or worker.pipe in ready]
 
@@ -105,11 +106,12 @@ class _Worker:
         self.function, self.limit_bytes = function, limit_bytes
         self.pipe: Connection | None = None
         self.task: Any = None
+        self.began = 0.0
         self._child: Any = None
         self._cause: str | None = None
 
     def take(self, task: Any) -> None:
-        self.task = task
+        self.task, self.began = task, time.monotonic()
         if self.pipe is None:
             self._start()
         assert self.pipe is not None
@@ -150,8 +152,7 @@ class _Worker:
         if self.pipe is not None:
             self.pipe.close()
             self.pipe = None
-            self._child.kill()  # no matter if it is dead by now
-            self._child.join()
+            end(self._child)
 
 
 def _serve(pipe: Connection, function: Callable[[Any], Any], limit_bytes: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing.process
 import sys
 import types
 from collections.abc import Iterator
@@ -19,6 +20,10 @@ def _nameless_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = caller
+
+
+KILL_S = 5.0
+"""what a killed process may take to be gone"""
 
 
 class _Process(ForkServerProcess):
@@ -43,3 +48,15 @@ def preload(*modules: str) -> None:
     It counts from the server's start, which is that of the first child. The modules must start no thread and open no source.
     """
     _Context().set_forkserver_preload(list(modules))
+
+
+def end(child: Any, grace_s: float = 0.0) -> None:
+    """End a child, dead or alive. One that the kernel holds in a call that nothing interrupts (a mount that went stale) is left behind.
+
+    grace_s: for a child that has told its last word, and may end by itself.
+    """
+    child.join(grace_s)
+    child.kill()  # no matter if it is dead by now
+    child.join(KILL_S)
+    if child.is_alive():
+        multiprocessing.process._children.discard(child)  # type: ignore[attr-defined]  # else the interpreter waits for it when it ends

@@ -1,4 +1,4 @@
-"""What this process may use: cores and memory, as affinity and control group (v2, then v1) allow."""
+"""What this process may use: cores and memory, as affinity and control groups (v2 and v1, a group and all above it) allow."""
 
 from __future__ import annotations
 
@@ -8,39 +8,80 @@ import os
 import resource
 import select
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 WORKER_BYTES = 512 << 20
 """what one worker is planned with: numpy, decoders, a batch of 32 MB in a few forms, and the largest pictures"""
-_CGROUP = Path("/sys/fs/cgroup")
+LEAST_BYTES = 256 << 20
+"""below it a worker does not come up at all: then the control group may as well say so itself"""
+_MOUNTS = Path("/proc/self/mountinfo")
+_GROUPS = Path("/proc/self/cgroup")
 
 
 def default_workers() -> int:
-    """As many workers as cores may be used and memory holds, at least one."""
+    """As many workers as cores may be used and memory holds beside the main process, at least one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return max(1, min(cores, _quota() or cores, memory_bytes() // WORKER_BYTES))
+    return max(1, min(cores, _quota() or cores, memory_bytes() // WORKER_BYTES - 1))
 
 
 def worker_bytes(workers: int) -> int:
-    """The memory that each of so many workers may take, one share left for the main process."""
-    return max(WORKER_BYTES, memory_bytes() // (workers + 1))
+    """The memory that each of so many workers may take, so that they and the main process stay below the limit together."""
+    return max(LEAST_BYTES, memory_bytes() // (workers + 1))
 
 
 def memory_bytes() -> int:
-    """Memory of the machine, or the control group's limit where that is less."""
+    """Memory of the machine, or the least limit of the control groups that this process is in."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = [_number(_CGROUP / "memory.max"), _number(_CGROUP / "memory" / "memory.limit_in_bytes")]
+    limits = [_number(folder / name) for folder, name in _places({"": "memory.max", "memory": "memory.limit_in_bytes"})]
     return min([whole, *(limit for limit in limits if limit is not None)])
 
 
 def _quota() -> int | None:
-    """Whole cores of the control group's CPU quota, rounded up; None without one."""
-    text = _read(_CGROUP / "cpu.max").split()
-    if len(text) == 2 and text[0].isdecimal():
-        return max(1, -(-int(text[0]) // int(text[1])))
-    quota, period = _number(_CGROUP / "cpu" / "cpu.cfs_quota_us"), _number(_CGROUP / "cpu" / "cpu.cfs_period_us")
-    return max(1, -(-quota // period)) if quota and period else None
+    """Whole cores of the least CPU quota of the control groups, rounded up; None without one."""
+    quotas = [_quota_of(folder, name) for folder, name in _places({"": "cpu.max", "cpu": "cpu.cfs_quota_us"})]
+    return min((max(1, -(-quota // period)) for quota, period in filter(None, quotas)), default=None)
+
+
+def _quota_of(folder: Path, name: str) -> tuple[int, int] | None:
+    """(microseconds of CPU, in so many microseconds) that a group may use; None where it is not limited."""
+    if name == "cpu.max":
+        words = _read(folder / name).split()
+        return (int(words[0]), int(words[1])) if len(words) == 2 and all(word.isdecimal() for word in words) else None
+    quota, period = _number(folder / name), _number(folder / "cpu.cfs_period_us")  # a quota of -1 is none
+    return (quota, period) if quota and period else None
+
+
+def _places(names: dict[str, str]) -> Iterator[tuple[Path, str]]:
+    """(folder, file name) of each control group that holds this process, from its own up to the root that is mounted.
+
+    names: the file to look for by controller, "" for version 2. A container often sees its own group as the root; a batch system or a service
+    does not, and the limit may stand on any level.
+    """
+    mounts = list(_mounts())
+    for line in _read(_GROUPS).splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, group = rest.partition(":")
+        for controller in controllers.split(","):
+            for root, place, known in mounts if controller in names else ():
+                if controller in known:
+                    folder = place / _below(PurePosixPath(root), PurePosixPath(group))
+                    yield from ((each, names[controller]) for each in (folder, *folder.parents) if each == place or place in each.parents)
+
+
+def _below(root: PurePosixPath, group: PurePosixPath) -> PurePosixPath:
+    """A group, seen from the root that is mounted; the root itself where the group is not mounted here, for then the root is all that can be seen."""
+    return group.relative_to(root) if group.is_relative_to(root) and ".." not in group.parts else PurePosixPath()
+
+
+def _mounts() -> Iterator[tuple[str, Path, frozenset[str]]]:
+    """(group that is its root, where it is mounted, controllers) of each mounted tree of control groups; the controller of version 2 is ""."""
+    for line in _read(_MOUNTS).splitlines():
+        before, _, behind = line.partition(" - ")
+        fields, kind = before.split(), behind.split()
+        if len(fields) > 4 and len(kind) > 2 and kind[0] in {"cgroup", "cgroup2"}:
+            yield fields[3], Path(fields[4]), frozenset(kind[2].split(",") if kind[0] == "cgroup" else ("",))
 
 
 def _number(place: Path) -> int | None:
@@ -50,7 +91,7 @@ def _number(place: Path) -> int | None:
 
 def _read(place: Path) -> str:
     with suppress(OSError):
-        return place.read_text()
+        return place.read_text("utf-8", "surrogateescape")
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import keras
@@ -29,17 +29,26 @@ class KerasFiniteGuard(keras.callbacks.Callback):  # type: ignore[misc]  # keras
     big, forward, backward: as for FiniteGuard of torch.
     action: raise (NotFiniteError), warn (NotFiniteWarning), record (in `sightings` alone), or skip: the optimizer's step is not taken, and variables
         that are not trained (the averages of batch normalisation) are put back to what they were before the batch.
+    keys: from the number of a batch in its epoch to the keys of its samples, in their order, where the order of the data is known.
 
     The looks are part of the compiled step; Python reads one number a batch. With steps_per_execution above 1 only the first sighting of each
     execution is told, and skip is refused. The layers get their own `call` back when the training ends.
     """
 
-    def __init__(self, big: float = 1e10, forward: bool = True, backward: bool = True, action: str = "raise") -> None:
+    def __init__(
+        self,
+        big: float = 1e10,
+        forward: bool = True,
+        backward: bool = True,
+        action: str = "raise",
+        *,
+        keys: Callable[[int], Sequence[Hashable]] | None = None,
+    ) -> None:
         super().__init__()
         if action not in ACTIONS:
             raise ValueError(f"action is one of {', '.join(ACTIONS)}, not {action!r}")
         self.sightings: list[Sighting] = []
-        self._big, self._forward, self._backward, self._action = big, forward, backward, action
+        self._big, self._forward, self._backward, self._action, self._keys = big, forward, backward, action, keys
         self._places: list[tuple[str, str, str]] = []
         self._undo: list[Callable[[], None]] = []
         self._step, self._saved = -1, list[Any]()
@@ -70,7 +79,7 @@ class KerasFiniteGuard(keras.callbacks.Callback):  # type: ignore[misc]  # keras
         place = int(self._first.numpy())
         if place < 0:
             return
-        sighting = self._sighting(place)
+        sighting = self._sighting(place, self._keys(batch) if self._keys is not None else ())
         self.sightings.append(sighting)
         if self._action == "raise":
             self._release()
@@ -178,9 +187,11 @@ class KerasFiniteGuard(keras.callbacks.Callback):  # type: ignore[misc]  # keras
         self._rows.assign(tf.reduce_any(tf.reshape(wrong, [tf.shape(wrong)[0], -1]), axis=1) if rank else tf.zeros([0], tf.bool))
         return tf.constant(0)
 
-    def _sighting(self, place: int) -> Sighting:
+    def _sighting(self, place: int, keys: Sequence[Hashable]) -> Sighting:
         way, name, kind = self._places[place]
         nan, positive, negative, big, size = (int(each) for each in self._counts.numpy())
         rows = tuple(tf.where(self._rows)[:, 0].numpy().tolist())
         dtype = str(keras.backend.floatx()) if way in ("input", "loss") else str(self.model.compute_dtype)
-        return Sighting(self._step, way, name, kind, dtype, size, nan, positive, negative, big, float(self._largest), rows, because=_BECAUSE[way])
+        named = tuple(keys[row] for row in rows if row < len(keys))
+        largest = float(self._largest)
+        return Sighting(self._step, way, name, kind, dtype, size, nan, positive, negative, big, largest, rows, named, because=_BECAUSE[way])

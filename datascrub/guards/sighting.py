@@ -43,11 +43,15 @@ class Sighting:
         return self.nan + self.positive_inf + self.negative_inf
 
     def __str__(self) -> str:
+        return f"step {self.step}, {self.told()}"
+
+    def told(self) -> str:
+        """The sentence without the step."""
         counted = ((self.nan, "NaN"), (self.positive_inf, "+Inf"), (self.negative_inf, "-Inf"), (self.big, "too big"))
         found = ", ".join(f"{count:,} {name}" for count, name in counted if count) or "a value that is not finite"
         where = f"{self.module} ({self.kind})" if self.module else self.kind
         share = f" ({(self.bad or self.big) / self.size:.2%})" if self.size else ""
-        told = f"step {self.step}, {self.way}: {where} holds {found} among {self.size:,} {self.dtype} values{share}"
+        told = f"{self.way}: {where} holds {found} among {self.size:,} {self.dtype} values{share}"
         if self.keys or self.rows:
             named = [str(each) for each in (self.keys or self.rows)]
             more = f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""

@@ -26,7 +26,7 @@ class FiniteGuard:
                 optimizer.step()
         print(*guard.sightings, sep="\\n")
 
-    big: a magnitude that is reported although finite; in float16 half of what it can hold, so that it is seen before it overflows.
+    big: a magnitude that is reported although finite; in float16 half of what it can hold, so that it is seen before it overflows. math.inf: none is.
     forward, backward: look at inputs, outputs and losses; at the gradients of outputs and parameters.
     action: raise (NotFiniteError), warn (NotFiniteWarning), record (in `sightings` alone), or skip: the optimizer's step changes no parameter, and
         buffers (the averages of batch norm) are put back to what they were before the batch.
@@ -175,7 +175,8 @@ class FiniteGuard:
         seen = tensor.detach()
         # One pass over the tensor that NaN and both infinities survive: the fastest reduction of torch that does.
         extremes = torch.stack(torch.aminmax(seen))
-        limit = min(self._big, BIG_SHARE * torch.finfo(tensor.dtype).max)
+        largest = torch.finfo(tensor.dtype).max
+        limit = largest if self._big == math.inf else min(self._big, BIG_SHARE * largest)
         look = Look(extremes, limit, weakref.ref(tensor), tensor.shape, way, name, module)
         if self._deferred or (self._deferred is None and tensor.device.type != "cpu"):
             self._looks.append(look)

@@ -11,7 +11,7 @@ import numpy as np
 from datascrub.errors import UsageError
 from datascrub.handover.kept import Kept, RunLike, kept_of
 from datascrub.model import Role
-from datascrub.rules.expression import quoted
+from datascrub.rules.columns import struct
 from datascrub.run.facts import open_facts
 from datascrub.run.folder import RunFolder
 
@@ -66,7 +66,7 @@ def _label(folder: RunFolder) -> str:
     fields = folder.plan().plan.fields_of(Role.LABEL)
     if len(fields) != 1:
         raise UsageError(f"the set has {len(fields)} label fields, and Caffe's list holds one label", fix="use the format keys or positions")
-    name = quoted(fields[0].name)
+    name = struct(fields[0].name)
     return f"{name}.value, {name}.text"
 
 

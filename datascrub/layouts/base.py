@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from datascrub.config import FieldConfig
 from datascrub.model import Column, Field, Limits, Problem
 
 
@@ -52,6 +53,10 @@ class Layout(ABC):
         A column for each field whose role is not ignore: a dense array where all N values have one shape and dtype, else a list with None where
         missing. A sample whose first record's value is None gives None everywhere, and no problem of its own.
         """
+
+    def declared(self, fields: Sequence[Field], its: Mapping[str, FieldConfig]) -> tuple[Field, ...]:
+        """The fields, with the shapes and number types that the owner declares of raw bytes; most layouts hold none."""
+        return tuple(fields)
 
     def is_sample(self, key: bytes) -> bool:
         """Whether the record of this key begins a sample; metadata (counts, indices) and companions do not."""

@@ -48,13 +48,17 @@ def choose(records: Sequence[Record], data: DataConfig) -> tuple[Layout, Fit]:
     """
     if data.layout is not None:
         layout = layout_named(data.layout)
-        return layout, _with_roles(layout.fit(records) or Fit(0.0, ()), data)
+        return layout, _with_roles(_with_shapes(layout, layout.fit(records) or Fit(0.0, ()), data), data)
     fits = [(layout, fit) for layout in known() if (fit := layout.fit(records)) is not None]
     best = max(
         fits,
         key=lambda pair: (pair[1].share >= _MAJORITY, pair[1].share > 0 and pair[0].specificity > 0, round(pair[1].share, 2), pair[0].specificity),
     )
-    return best[0], _with_roles(best[1], data)
+    return best[0], _with_roles(_with_shapes(*best, data), data)
+
+
+def _with_shapes(layout: Layout, fit: Fit, data: DataConfig) -> Fit:
+    return replace(fit, fields=layout.declared(fit.fields, data.fields)) if data.fields else fit
 
 
 def _with_roles(fit: Fit, data: DataConfig) -> Fit:

@@ -151,11 +151,18 @@ class Datum(Layout):
             return None
 
     def _strictly(self, value: bytes) -> Any:
-        """The Datum, or None where the bytes hold anything that a Datum does not know: foreign messages parse too."""
+        """The Datum, or None where the bytes hold what a Datum does not know: foreign messages parse too.
+
+        Forks of Caffe added fields of their own; where shape and data fit each other, it is a Datum all the same.
+        """
         from google.protobuf.unknown_fields import UnknownFieldSet
 
         datum = self._parsed(value)
-        return None if datum is None or len(UnknownFieldSet(datum)) else datum
+        if datum is None or not len(UnknownFieldSet(datum)):
+            return datum
+        size = datum.channels * datum.height * datum.width
+        is_whole = bool(datum.data) and (size == len(datum.data) or sniff(datum.data).is_image)
+        return datum if is_whole else None
 
     def _further(self, samples: Sequence[Sequence[Record]], fields: Sequence[Field], limits: Limits) -> dict[str, Column]:
         return {}

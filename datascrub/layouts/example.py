@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from datascrub.config import FieldConfig
 from datascrub.layouts.base import Fit, Layout, Record
 from datascrub.layouts.encoded_image import no_bytes
+from datascrub.layouts.example_block import block_columns
 from datascrub.layouts.example_boxes import boxes_of, is_joined, joined
 from datascrub.layouts.example_columns import is_wanted, numbers_or_none, values_of
 from datascrub.layouts.example_message import message, name_of, raw_name
+from datascrub.layouts.example_raw import declared_fields, is_raw, raw_fields, raw_values
 from datascrub.layouts.example_roles import SIBLINGS, Seen, fields_of, is_unknown, labels_of, siblings_of
 from datascrub.media.sniff import format_of_suffix
 from datascrub.model import Column, Field, Kind, Limits, Problem
@@ -27,26 +30,36 @@ class Example(Layout):
     def fit(self, records: Sequence[Record]) -> Fit | None:
         probed = [record.value for record in records if record.value is not None]
         seen: dict[str, Seen] = {}
+        records_seen: list[dict[bytes, Any]] = []
         count = 0
         for value in probed:
             features = _features(value)
             if not features or holds_sequences(value):
                 continue
             count += 1
+            records_seen.append(features)
             for raw, feature in features.items():
                 kind = feature.WhichOneof("kind")
                 seen.setdefault(name_of(raw), Seen()).add(kind, getattr(feature, kind).value if kind else ())
         if not count:
             return None
         kept, notes = _often(seen, count)
-        fields = fields_of(kept, count)
+        fields = raw_fields(fields_of(kept, count), kept, records_seen)
         labels, task = labels_of(fields, kept)
-        notes += tuple(f"{name}: bytes that are neither text nor an encoded image; not looked at" for name in sorted(kept) if is_unknown(kept[name]))
+        notes += tuple(
+            f'{each.name}: bytes that are neither text nor an encoded image; not looked at ([data.fields."{each.name}"] shape and dtype say what)'
+            for each in fields
+            if is_unknown(kept[each.name]) and not is_raw(each)
+        )
         return Fit(count / len(probed), joined(fields), labels, task, notes)
 
     def decode(self, samples: Sequence[Sequence[Record]], fields: Sequence[Field], limits: Limits) -> tuple[dict[str, Column], Mapping[int, Problem]]:
         problems: dict[int, Problem] = {}
-        records, parsed = _parse([sample[0].value for sample in samples], problems)
+        held = [sample[0].value for sample in samples]
+        blocks = block_columns(held, fields)
+        if blocks is not None:
+            return {field.name: Column(field, blocks[field.name], {}, limits) for field in fields if field.name in blocks}, problems
+        records, parsed = _parse(held, problems)
         columns: dict[str, Column] = {}
         declaring = _declaring(fields)
         siblings: dict[str, Any] = {}
@@ -55,6 +68,10 @@ class Example(Layout):
                 continue
             if is_joined(field):
                 columns[field.name] = Column(field, boxes_of(field, records, parsed, problems), {}, limits)
+                continue
+            if is_raw(field):
+                values = raw_values(field, [each.name for each in fields], records, parsed, problems, limits)
+                columns[field.name] = Column(field, values, {}, limits)
                 continue
             raw = raw_name(field.name)
             values = values_of(field, [features.get(raw) for features in records], parsed, problems)
@@ -66,6 +83,9 @@ class Example(Layout):
             if field.kind is Kind.ENCODED and is_wanted(field):
                 columns[field.name].declared = _declared(field, fields, siblings)
         return columns, problems
+
+    def declared(self, fields: Sequence[Field], its: Mapping[str, FieldConfig]) -> tuple[Field, ...]:
+        return declared_fields(fields, its)
 
 
 def _features(value: bytes) -> dict[bytes, Any] | None:

@@ -36,7 +36,7 @@ def values_of(field: Field, features: Sequence[Any], parsed: Sequence[bool], pro
     length = lengths.pop()
     if kind != BYTES:
         return _block(lists, length, np.dtype(field.dtype), is_scalar=field.shape == () and length == 1)
-    return [_bytes_value(field, values) for values in lists]
+    return [bytes_value(field, values) for values in lists]
 
 
 def _block(lists: list[Any], length: int, dtype: Any, *, is_scalar: bool) -> np.ndarray:
@@ -49,7 +49,8 @@ def _block(lists: list[Any], length: int, dtype: Any, *, is_scalar: bool) -> np.
     return made
 
 
-def _bytes_value(field: Field, values: Sequence[bytes]) -> Any:
+def bytes_value(field: Field, values: Sequence[bytes]) -> Any:
+    """The value that a list of bytes is: an encoded image, or text."""
     if field.kind is Kind.ENCODED:
         return values[0]
     # Several texts of one sample, as the class names of its boxes, are lines of one text.
@@ -79,7 +80,7 @@ def _row_by_row(field: Field, kind: str, features: Sequence[Any], parsed: Sequen
 
 def _value(field: Field, kind: str, values: Sequence[Any]) -> Any:
     if kind == BYTES:
-        return _bytes_value(field, values) if len(values) else None
+        return bytes_value(field, values) if len(values) else None
     if field.shape == () and len(values) <= 1:
         return np.asarray(values[0], field.dtype) if len(values) else None
     return np.asarray(values, field.dtype) if len(values) else np.empty(0, field.dtype)

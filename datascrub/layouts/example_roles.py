@@ -22,6 +22,8 @@ _LABELS = frozenset({"label", "labels", "class", "target", "targets", "category"
 _LABEL_PAIRS = frozenset({("class", "id"), ("label", "id"), ("category", "id"), ("class", "index"), ("label", "index")})
 _IDS = frozenset({"id", "key", "uuid", "filename", "sha256", "md5", "path", "name"})
 _HELD_VALUES = 64
+_LEAST_SIDE = 8
+"""pixels: a block of bytes with a smaller side is a table, not a picture"""
 
 
 @dataclass
@@ -137,14 +139,23 @@ def _number_role(name: str, length: int | None) -> Role:
     return Role.ID if length == 1 and words and words[-1] == "id" else Role.ARRAY
 
 
-def siblings_of(image: str, names: Mapping[str, Any] | Sequence[str], *, is_only: bool) -> dict[str, str]:
+def role_of_array(name: str, dtype: str, shape: tuple[int, ...] | None, rank: int) -> Role:
+    """What an array that stands as bytes is: a mask by its name, a picture by type and axes (height, width and, at most, channels), else numbers."""
+    if re.search(r"mask|segment|annotation", name.lower()):
+        return Role.MASK
+    sides = shape[:2] if shape and len(shape) in (2, 3) else ()
+    is_picture = dtype == "uint8" and rank in (2, 3) and (not sides or min(sides) >= _LEAST_SIDE)
+    return Role.IMAGE if is_picture else Role.ARRAY
+
+
+def siblings_of(image: str, names: Mapping[str, Any] | Sequence[str], *, is_only: bool, wanted: tuple[str, ...] = SIBLINGS) -> dict[str, str]:
     """Features that declare something of an encoded image: {"format": "image/format", …}. A bare "height" counts where there is one image alone."""
     folder = image[: image.rfind("/") + 1]
     word = re.sub(r"_(raw|encoded|bytes|data)$", "", image)
     prefixes = [folder] if folder else []
     prefixes += [f"{image}/", f"{image}_", f"{word}_", f"{word}/"] + ([""] if is_only else [])
     found: dict[str, str] = {}
-    for sibling in SIBLINGS:
+    for sibling in wanted:
         for prefix in prefixes:
             if prefix + sibling in names and prefix + sibling != image:
                 found[sibling] = prefix + sibling
@@ -159,7 +170,9 @@ def labels_of(fields: Sequence[Field], seen: Mapping[str, Seen]) -> tuple[tuple[
             continue
         rows = [row for row in seen[each.name].rows if row]
         values = [value for row in rows for value in row]
-        if each.kind is not Kind.ARRAY:
+        if each.kind is Kind.ARRAY:
+            values = [value for value in values if not isinstance(value, bytes)]  # a few records may hold a list of another kind
+        else:
             values = [value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value) for value in values]
         held = {value for value in values if not (isinstance(value, float) and not math.isfinite(value))}
         return tuple(sorted(held)[:32]), _task(each, values)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 from datascrub.config import DataConfig
 from datascrub.model import Batch, Field, Limits, Part, Shard
 from datascrub.plan import Plan
+from datascrub.readers.stamps import Stamps
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Reader(ABC):
     """the container in the plan and on the command line: lmdb, leveldb, hdf5, tfrecord, image-folder"""
     title: ClassVar[str]
     """the container for people: LMDB, LevelDB, HDF5, TFRecord, image folder"""
+    stamps_in_batches: ClassVar[bool] = False
+    """whether batches bring the same stamps that `stamps` gives, so that nobody need ask for them to write them down"""
 
     def __init__(self, source: Path, *, limits: Limits = Limits(), tmp: Path | None = None) -> None:
         self.source, self.limits, self.tmp = source, limits, tmp
@@ -138,6 +141,13 @@ class Reader(ABC):
     @abstractmethod
     def digests(self, plan: Plan) -> Iterator[tuple[str, bytes]]:
         """(key, xxh3-128 digest of the stored record) for every readable sample in order, read anew from the source; keys are no part of a digest."""
+
+    def stamps(self, plan: Plan, shard: Shard, *, by_content: bool = False) -> Stamps | None:
+        """By what the samples of a shard are known again in a later run; None where this reader can't tell.
+
+        by_content: the bytes are read and hashed, where sizes and times are trusted else.
+        """
+        return None
 
     def close(self) -> None:  # noqa: B027  most readers hold nothing open
         """Let go of files, environments and scratch."""

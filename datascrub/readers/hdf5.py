@@ -15,16 +15,18 @@ from datascrub.keys import numbered, split_number
 from datascrub.model import Batch, Field, Part, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
-from datascrub.readers.hdf5_format.axis import dataset_name, on_axis
+from datascrub.readers.hdf5_format.axis import dataset_name, is_carried, on_axis
 from datascrub.readers.hdf5_format.beside import beside_parts, is_looked_at
 from datascrub.readers.hdf5_format.copy import copy_files
 from datascrub.readers.hdf5_format.dataset import Stored, spread
-from datascrub.readers.hdf5_format.digest import digest_rows, row_bytes_of
+from datascrub.readers.hdf5_format.digest import digest_rows, digests_of, row_bytes_of
 from datascrub.readers.hdf5_format.files import HDF5File, files, is_source, path_of
 from datascrub.readers.hdf5_format.open import FAILURES
 from datascrub.readers.hdf5_format.roles import fields_of, squeezed, task_of
 from datascrub.readers.hdf5_format.rows import batches
 from datascrub.readers.hdf5_format.table import Table, open_table
+from datascrub.readers.hdf5_format.wholes import FILE, GROUP, Wholes
+from datascrub.readers.stamps import Stamps, file_stamp
 
 _PROBED_FILES = 64
 _PROBED_PIECES, _PROBED_ROWS = 4, 128  # labels are looked at in so many places, so many rows in each
@@ -37,12 +39,15 @@ class HDF5(Reader):
     title: ClassVar[str] = "HDF5"
 
     _table: Table | None = None
+    _held: Wholes | None = None
 
     @classmethod
     def recognises(cls, source: Path) -> bool:
         return is_source(source)
 
     def survey(self, data: DataConfig) -> Survey:
+        if (wholes := self._wholes(data)) is not None:
+            return wholes.survey(data)
         found = list(files(self.source))
         members = [each for each in found if isinstance(each, HDF5File)]
         axes: list[list[Stored]] = []
@@ -73,7 +78,7 @@ class HDF5(Reader):
         notes = _notes(fields)
         total = count if is_exact else count * len(members) // max(len(probed), 1)
         size = sum(file.size for file in members)
-        return Survey(None, fields, total, size, {"files": len(members)}, is_count_exact=is_exact, task=task, labels=values, notes=notes)
+        return Survey(None, fields, total, size, is_count_exact=is_exact, task=task, labels=values, notes=notes)
 
     def fingerprint(self) -> Mapping[str, Any]:
         """Number, bytes and a digest of names, sizes and times of all files."""
@@ -91,6 +96,9 @@ class HDF5(Reader):
         return {"files": count, "size_bytes": size, "digest": digest.hexdigest()}
 
     def shards(self, plan: Plan) -> Iterator[Shard | Part]:
+        if (wholes := self._wholes(plan.data)) is not None:
+            yield from wholes.shards()
+            return
         number, first = 0, 0
         for each in files(self.source):
             if isinstance(each, Part):
@@ -101,6 +109,8 @@ class HDF5(Reader):
                 yield table
                 continue
             yield from table.parts()
+            if not table.length:
+                yield _no_rows(table)
             step = table.shard_rows()
             for start in range(0, table.length, step):
                 stop = min(start + step, table.length)
@@ -119,6 +129,9 @@ class HDF5(Reader):
         rows: frozenset[int] | None = None,
         untouched: frozenset[int] = frozenset(),
     ) -> Iterator[Batch | Part]:
+        if (wholes := self._wholes(plan.data)) is not None:
+            yield from wholes.read(plan, shard, batch_size, rows, untouched)
+            return
         where = shard.where
         table = self._named(plan, where["file"])
         if isinstance(table, Part):
@@ -131,7 +144,25 @@ class HDF5(Reader):
             # A chunk that begins in the shard before is named there.
             yield from (part for (_, first), part in sorted(table.damage.items()) if first >= where["start"])
 
+    def stamps(self, plan: Plan, shard: Shard, *, by_content: bool = False) -> Stamps | None:
+        if self._wholes(plan.data) is not None:
+            return None
+        where = shard.where
+        table = self._named(plan, where["file"])
+        if isinstance(table, Part) or "start" not in where:
+            return None
+        if by_content:
+            held = dict(digests_of(table, where["start"], where["stop"]))
+            rows = range(where["start"], where["stop"])
+            return Stamps([numbered(table.file.key, row) for row in rows], [held[row].hex() if row in held else None for row in rows])
+        if any(stored.is_linked or stored.dataset.is_virtual for stored in table.columns.values()):
+            return None  # its bytes stand in another file
+        stamp = file_stamp(table.file.path)
+        return None if stamp is None else Stamps(whole=f"{stamp} {where['start']}-{where['stop']}")
+
     def fetch(self, plan: Plan, key: str) -> tuple[Batch, bytes]:
+        if (wholes := self._wholes(plan.data)) is not None:
+            return wholes.fetch(plan, key)
         try:
             file_key, row = split_number(key)
             path = path_of(self.source, file_key)
@@ -149,9 +180,14 @@ class HDF5(Reader):
         return batch, row_bytes_of(table, row)
 
     def copy_clean(self, plan: Plan, destination: Path, drop: frozenset[str], options: CopyOptions, progress: Callable[[int], None]) -> CopyReport:
+        if (wholes := self._wholes(plan.data)) is not None:
+            return wholes.copy(destination, drop, options, progress)
         return copy_files(self.source, destination, plan, drop, options, self.limits, progress)
 
     def digests(self, plan: Plan) -> Iterator[tuple[str, bytes]]:
+        if (wholes := self._wholes(plan.data)) is not None:
+            yield from wholes.digests()
+            return
         for each in files(self.source):
             if isinstance(each, Part):
                 continue
@@ -160,6 +196,14 @@ class HDF5(Reader):
                 continue
             for row, digest in digest_rows(table):
                 yield numbered(each.key, row), digest
+
+    def _wholes(self, data: DataConfig) -> Wholes | None:
+        """The samples as files or groups, where the owner says that they are."""
+        if data.sample not in (FILE, GROUP):
+            return None
+        if self._held is None or self._held.per != data.sample:
+            self._held = Wholes(self.source, self.limits, data.sample)
+        return self._held
 
     def _named(self, plan: Plan, key: str) -> Table | Part:
         path = path_of(self.source, key)
@@ -179,6 +223,8 @@ class HDF5(Reader):
         return table
 
     def close(self) -> None:
+        if self._held is not None:
+            self._held.close()
         if self._table is not None:
             self._table.close()
             self._table = None
@@ -227,3 +273,12 @@ def _why_not(source: Path, failures: list[Part]) -> str:
         if part.code not in ("part-hidden", "part-not-a-sample"):
             return f"{source.name} can't be scanned: {part.key} {part.says}"
     return f"{source.name} holds no HDF5 file"
+
+
+def _no_rows(table: Table) -> Part:
+    """Said of a file that gives no sample: nothing in it was judged as one."""
+    carried = [stored.name for stored in table.found.datasets.values() if is_carried(stored) and stored.length]
+    if carried:
+        says = f"no sample: the rows of {', '.join(carried[:3])} are tables, which are not scanned; write their columns as datasets"
+        return Part("part-unsupported", table.file.key, says, file=table.file.key)
+    return Part("part-empty", table.file.key, "no sample: none of its datasets has rows", file=table.file.key)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from datascrub.readers.image_folder_format.list import ListFile, is_list
 from datascrub.readers.image_folder_format.names import declared
 from datascrub.readers.image_folder_format.recognise import holds_images
 from datascrub.readers.image_folder_format.tree import FolderTree
+from datascrub.readers.stamps import Stamps, file_stamp
 
 _BATCH_BYTES = 32 << 20
 
@@ -75,6 +77,22 @@ class ImageFolder(Reader):
                 held = _Pictures()
         if held.rows:
             yield self._batch(plan, held)
+
+    def stamps(self, plan: Plan, shard: Shard, *, by_content: bool = False) -> Stamps:
+        entries = self._listing.entries(plan, shard.where)
+        listed = [field for field in plan.fields if field.kind is not Kind.ENCODED and field.role is not Role.IGNORE]
+        told = [self._listing.column(plan, field, entries).values for field in listed]
+        made: list[str | None] = []
+        for row, entry in enumerate(entries):
+            places = [entry.path] if entry.mask is None else [entry.path, self._mask_path(entry.mask)]
+            outside = [self._digest(place) if by_content else file_stamp(place) for place in places]
+            beside = [str(values[row]) for values in told]
+            made.append(None if None in outside else json.dumps([*outside, *beside, entry.problem and entry.problem.detail]))
+        return Stamps([entry.key for entry in entries], made)
+
+    def _digest(self, place: bytes) -> str | None:
+        digest = xxhash.xxh3_128()
+        return digest.hexdigest() if digest_into(digest, place) else None
 
     def _mask(self, entry: Entry) -> tuple[bytes | None, Problem | None] | None:
         if entry.mask is None:

@@ -14,7 +14,18 @@ from datascrub.layouts.numbered import Numbered
 from datascrub.model import Batch, Part, Problem, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
-from datascrub.readers.keyed_format.batches import Stored, batches, begins_sample, digest, layout_of, orphan, survey_of, too_large, unknown_layout
+from datascrub.readers.keyed_format.batches import (
+    Stored,
+    batches,
+    begins_sample,
+    digest,
+    layout_of,
+    orphan,
+    stamps,
+    survey_of,
+    too_large,
+    unknown_layout,
+)
 from datascrub.readers.leveldb_format.copy import copy
 from datascrub.readers.leveldb_format.files import fingerprint_of, is_leveldb, size_of
 from datascrub.readers.leveldb_format.listing import Listing
@@ -22,6 +33,7 @@ from datascrub.readers.leveldb_format.probe import probe
 from datascrub.readers.leveldb_format.shadow import plyvel
 from datascrub.readers.leveldb_format.state import Loss
 from datascrub.readers.leveldb_format.store import Store
+from datascrub.readers.stamps import Stamps
 
 
 class LevelDbReader(Reader):
@@ -29,6 +41,7 @@ class LevelDbReader(Reader):
 
     name: ClassVar[str] = "leveldb"
     title: ClassVar[str] = "LevelDB"
+    stamps_in_batches: ClassVar[bool] = True
     _store: Store | None = None
 
     @classmethod
@@ -81,6 +94,10 @@ class LevelDbReader(Reader):
         layout = layout_of(plan)
         stream = (item for item in self.stored(layout, shard, untouched) if isinstance(item, Part) or rows is None or item.row in rows)
         yield from batches(plan, layout, stream, self.store.get, batch_size=batch_size)
+
+    def stamps(self, plan: Plan, shard: Shard, *, by_content: bool = False) -> Stamps:
+        layout = layout_of(plan)
+        return stamps(layout, self.stored(layout, shard), self.store.get)
 
     def stored(self, layout: Layout, shard: Shard, untouched: frozenset[int] = frozenset()) -> Iterator[Stored | Part]:
         """The records of a shard that begin samples, in order."""

@@ -25,6 +25,7 @@ from datascrub.readers.keyed_format.batches import (
     digest,
     layout_of,
     orphan,
+    stamps,
     survey_of,
     too_large,
     unknown_layout,
@@ -33,6 +34,7 @@ from datascrub.readers.keyed_format.census import Census
 from datascrub.readers.lmdb_format.file import Leaf, data_file, is_lmdb, outline_of
 from datascrub.readers.lmdb_format.names import Database, Names
 from datascrub.readers.lmdb_format.store import NAME, Store
+from datascrub.readers.stamps import Stamps
 
 _SHARD_SAMPLES = 8192  # what writing the facts of a shard costs, whatever its size, is then spread thin
 _SHARD_BYTES = 32 << 20
@@ -44,6 +46,7 @@ class LmdbReader(Reader):
 
     name: ClassVar[str] = "lmdb"
     title: ClassVar[str] = "LMDB"
+    stamps_in_batches: ClassVar[bool] = True
     _store: Store | None = None
 
     @classmethod
@@ -146,6 +149,11 @@ class LmdbReader(Reader):
         if rows is not None:
             stream = (item for item in stream if item.row in rows)
         yield from batches(plan, layout, stream, lambda key: self.value(database, key), batch_size=batch_size)
+
+    def stamps(self, plan: Plan, shard: Shard, *, by_content: bool = False) -> Stamps:
+        database = Database.from_json(shard.where["database"])
+        layout = layout_of(plan)
+        return stamps(layout, self.stored(plan, layout, shard), lambda key: self.value(database, key))
 
     def value(self, database: Database, key: bytes, duplicate: int = 0) -> bytes | None:
         view = self.store.get(database, key, duplicate)

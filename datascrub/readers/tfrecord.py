@@ -18,15 +18,16 @@ from datascrub.layouts.choose import choose, layout_named
 from datascrub.model import Batch, Field, Kind, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport, Reader, Survey
+from datascrub.readers.stamps import Stamps, file_digest, file_stamp
 from datascrub.readers.tfrecord_format.copy import copy_files
+from datascrub.readers.tfrecord_format.cutting import Cutter
 from datascrub.readers.tfrecord_format.files import RecordFile, files, holds_records, path_of
-from datascrub.readers.tfrecord_format.framing import HEADER, RECORD, Frame, frames, payload
-from datascrub.readers.tfrecord_format.places import is_sample, part_of, parts_behind, problem_of
+from datascrub.readers.tfrecord_format.framing import HEADER, RECORD, Frame, Run, frames, payload, places
+from datascrub.readers.tfrecord_format.places import is_sample, mismatch, part_of, parts_behind, problem_of
 from datascrub.readers.tfrecord_format.probe import count_of, probe
 from datascrub.readers.tfrecord_format.streams import PLAIN, open_stream
+from datascrub.readers.tfrecord_format.waiting import Waiting
 
-_SHARD_RECORDS, _SHARD_BYTES = 8192, 32 << 20
-_BATCH_BYTES = 32 << 20
 _UNKNOWN = ("unknown", "pickled")
 
 
@@ -57,7 +58,7 @@ class TFRecord(Reader):
             tuple(_kind_of_role(field) for field in fit.fields),
             count,
             size,
-            {"files": len(found), "compression": stored[0] if len(stored) == 1 else stored},
+            {"compression": stored[0] if len(stored) == 1 else stored},
             is_count_exact=is_exact,
             task=fit.task,
             labels=tuple(fit.labels),
@@ -103,18 +104,15 @@ class TFRecord(Reader):
 
     def _ranges(self, file: RecordFile) -> Iterator[tuple[int, int, int, int]]:
         """(start, stop, number of the first record, samples) of each range of a plain file; it begins at a header that fits, or with the file."""
-        start, first, count, stop, reach = 0, 0, 0, 0, 0
+        cutter = Cutter()
         with open_stream(file.path, PLAIN) as stream:
-            for frame in frames(stream, 0, None, self.limits):
-                # Not inside the length of a record that was cut and written over: who walks from it to here would leap over the records between.
-                is_border = frame.kind == RECORD and frame.start >= reach
-                if count and is_border and (count >= _SHARD_RECORDS or frame.stop - start > _SHARD_BYTES):
-                    yield start, frame.start, first, count
-                    start, first, count = frame.start, first + count, 0
-                count += is_sample(frame)
-                stop, reach = frame.stop, max(reach, frame.stop)
-        if count or stop > start:
-            yield start, stop, first, count
+            for each in places(stream, 0, None, self.limits):
+                if isinstance(each, Run) and each.start >= cutter.reach:
+                    yield from cutter.add_run(each)
+                else:
+                    for frame in each.frames() if isinstance(each, Run) else (each,):
+                        yield from cutter.add(frame)
+        yield from cutter.rest()
 
     def read(
         self,
@@ -127,37 +125,51 @@ class TFRecord(Reader):
     ) -> Iterator[Batch | Part]:
         where = shard.where
         key, first = where["file"], where["number"]
-        waiting = _Waiting(key, first)
+        waiting = Waiting(key, first)
         try:
             with open_stream(path_of(self.source, key), where["compression"]) as stream:
                 row = 0
-                for frame in frames(stream, where["start"], where["stop"], self.limits):
-                    if (part := part_of(key, frame, first + row, self.limits)) is not None:
+                is_all = rows is None and not untouched
+                for each in (places if is_all else frames)(stream, where["start"], where["stop"], self.limits):
+                    if isinstance(each, Run):
+                        at, count = 0, len(each.starts)
+                        while at < count:
+                            at, before = min(count, at + batch_size - len(waiting.rows)), at
+                            waiting.add_run(row + before, each, slice(before, at))
+                            if waiting.is_full(batch_size):
+                                yield self._batch(plan, waiting)
+                        row += count
+                        continue
+                    if (part := part_of(key, each, first + row, self.limits)) is not None:
                         if waiting.rows:
                             yield self._batch(plan, waiting)
-                            waiting = _Waiting(key, first)
                         yield part
-                    if not is_sample(frame):
+                    if not is_sample(each):
                         continue
                     if rows is None or row in rows:
-                        waiting.add(row, frame, *_value(stream, frame, row in untouched, self.limits.max_record_bytes))
-                        if len(waiting.rows) >= batch_size or waiting.size >= _BATCH_BYTES:
+                        waiting.add(row, each, *_value(stream, each, row in untouched, self.limits.max_record_bytes))
+                        if waiting.is_full(batch_size):
                             yield self._batch(plan, waiting)
-                            waiting = _Waiting(key, first)
                     row += 1
                 if waiting.rows:
                     yield self._batch(plan, waiting)
-                    waiting = _Waiting(key, first)
                 yield from parts_behind(key, stream, row)
         except OSError as error:
             if waiting.rows:
                 yield self._batch(plan, waiting)
             yield _unreadable(key, error)
 
-    def _batch(self, plan: Plan, waiting: _Waiting) -> Batch:
+    def stamps(self, plan: Plan, shard: Shard, *, by_content: bool = False) -> Stamps | None:
+        where = shard.where
+        path = path_of(self.source, where["file"])
+        stamp = file_digest(path, where["start"], where["stop"]) if by_content else file_stamp(path)
+        return None if stamp is None else Stamps(whole=f"{stamp} {where['start']}-{where['stop']}")
+
+    def _batch(self, plan: Plan, waiting: Waiting) -> Batch:
+        """What was waiting, decoded; nothing waits afterwards."""
         samples = [(Record(b"", value),) for value in waiting.values]
         columns, problems = layout_named(plan.layout or "unknown").decode(samples, plan.fields, self.limits)
-        return Batch(
+        made = Batch(
             [numbered(waiting.key, waiting.first + row) for row in waiting.rows],
             np.array(waiting.rows, np.int64),
             columns,
@@ -166,6 +178,8 @@ class TFRecord(Reader):
             [waiting.key] * len(waiting.rows),
             list(waiting.offsets),
         )
+        waiting.clear()
+        return made
 
     def fetch(self, plan: Plan, key: str) -> tuple[Batch, bytes]:
         try:
@@ -173,7 +187,7 @@ class TFRecord(Reader):
             file = next(each for each in files(self.source) if isinstance(each, RecordFile) and each.key == file_key)
         except (ValueError, StopIteration):
             raise UsageError(f"{self.source} holds no sample {key}", fix="keys are the file's name, # and a number from 0") from None
-        waiting = _Waiting(file_key, 0)
+        waiting = Waiting(file_key, 0)
         try:
             with open_stream(file.path, file.compression) as stream:
                 samples = (frame for frame in frames(stream, 0, None, self.limits) if is_sample(frame))
@@ -205,27 +219,6 @@ class TFRecord(Reader):
                 continue
 
 
-class _Waiting:
-    """Samples read and not yet decoded."""
-
-    def __init__(self, key: str, first: int) -> None:
-        self.key, self.first, self.size = key, first, 0
-        self.rows: list[int] = []
-        self.values: list[bytes | None] = []
-        self.sizes: list[int] = []
-        self.offsets: list[int] = []
-        self.problems: dict[int, Problem] = {}
-
-    def add(self, row: int, frame: Frame, value: bytes | None, problem: Problem | None) -> None:
-        if problem is not None:
-            self.problems[len(self.rows)] = problem
-        self.rows.append(row)
-        self.values.append(value)
-        self.sizes.append(frame.length)
-        self.offsets.append(frame.start)
-        self.size += 0 if value is None else len(value)
-
-
 def _value(stream: Any, frame: Frame, is_untouched: bool, most: int) -> tuple[bytes | None, Problem | None]:
     """The payload of a sample, and what is wrong with it; a damaged one is not looked into."""
     if frame.kind != RECORD:
@@ -235,9 +228,7 @@ def _value(stream: Any, frame: Frame, is_untouched: bool, most: int) -> tuple[by
     value, is_right = payload(stream, frame)
     if is_right:
         return value, None
-    return None, Problem(
-        "record-checksum-mismatch", f"the CRC of its {frame.length:,} bytes at byte {frame.start:,} does not fit: the payload is corrupt"
-    )
+    return None, mismatch(frame.start, frame.length)
 
 
 def _kind_of_role(field: Field) -> Field:

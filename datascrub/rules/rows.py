@@ -25,6 +25,9 @@ class _Sentences(string.Formatter):
         except (TypeError, ValueError):
             return str(value)
 
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        return kwargs.get(field_name), field_name  # a name with a dot is a name, and reaches into nothing
+
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return kwargs.get(str(key))
 
@@ -35,6 +38,11 @@ SENTENCES = _Sentences()
 def sentence(says: str, values: Mapping[str, Any]) -> str:
     """The sentence of a finding, with the numbers in it."""
     return SENTENCES.vformat(says, (), values)
+
+
+def names_in(says: str) -> list[str]:
+    """The names that a sentence fills in, each once. Raises ValueError where its braces do not stand in pairs."""
+    return list(dict.fromkeys(name for _, name, _, _ in SENTENCES.parse(says) if name))
 
 
 @dataclass(frozen=True)

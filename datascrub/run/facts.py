@@ -6,9 +6,11 @@ NULL means "not measured" and nothing else: a NaN would become NULL on the way, 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datascrub.rules import Measurement
+from datascrub.rules.columns import field_of, struct
 from datascrub.rules.expression import literal, quoted
 from datascrub.run.folder import RunFolder
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 ROWS_A_FILE = 100_000
-_PLACE = {"shard": "INTEGER", "row": "BIGINT", "key": "VARCHAR", "file": "VARCHAR", "offset": "BIGINT"}
+_PLACE = {"shard": "INTEGER", "row": "BIGINT", "key": "VARCHAR", "file": "VARCHAR", "offset": "BIGINT", "stamp": "VARCHAR"}
 _PLAIN = {"BOOLEAN": bool, "BIGINT": np.int64, "DOUBLE": np.float64}
 
 Schema = Mapping[str, Mapping[str, Measurement]]
@@ -51,22 +54,25 @@ class FactsTable:
             column = measured.get(field, {}).get(name)
             chunks.append(_nulls(count, self.schema[field][name].type) if column is None else column)
 
-    def write(self, place: Path, metadata: Mapping[str, Any]) -> None:
-        """Write the Parquet file aside and rename it; metadata is kept in it as JSON under "account"."""
+    def write(self, place: Path, metadata: Mapping[str, Any], taken: Unchanged | None = None) -> None:
+        """Write the Parquet file aside and rename it; metadata is kept in it as JSON under "account". taken: rows that come from an earlier run."""
         columns = _Columns()
         selects = [f"{columns.put(_joined(chunks, _PLACE[name]), _PLACE[name])} AS {quoted(name)}" for name, chunks in self.place.items()]
         for field, its in self.schema.items():
             members = ", ".join(
                 f"{quoted(name)} := {columns.put(_joined(self.values[field, name], what.type), what.type)}" for name, what in its.items()
             )
-            selects.append(f"struct_pack({members}) AS {quoted(field)}")
+            selects.append(f"struct_pack({members}) AS {struct(field)}")
         aside = place.with_name(place.name + ".part")
         connection = _writer(os.getpid())
         connection.register("columns", columns.held)
         note = literal(json.dumps(metadata, default=str))
-        connection.execute(
-            f"COPY (SELECT {', '.join(selects)} FROM columns) TO {literal(str(aside))} (FORMAT parquet, KV_METADATA {{account: {note}}})"
-        )
+        rows = f"SELECT {', '.join(selects)} FROM columns"
+        if taken is not None:
+            shard = metadata["shard"]
+            rows = f"({rows} UNION ALL BY NAME SELECT {shard}::INTEGER AS shard, {taken.registered(connection)}) ORDER BY row"
+            rows = f"SELECT * FROM {rows}"
+        connection.execute(f"COPY ({rows}) TO {literal(str(aside))} (FORMAT parquet, KV_METADATA {{account: {note}}})")
         connection.unregister("columns")
         aside.replace(place)
 
@@ -136,40 +142,151 @@ def _joined(chunks: Sequence[np.ndarray], type_: str) -> np.ndarray:
     return joined
 
 
-def connect(threads: int | None = None, memory: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A database in memory."""
+@dataclass(frozen=True)
+class Earlier:
+    """The facts of a finished run, to be looked up by key and stamp. with_parts: files of the source of which it named parts."""
+
+    files: tuple[str, ...]
+    with_parts: frozenset[str]
+
+    @classmethod
+    def of(cls, run: RunFolder) -> Earlier | None:
+        """None where the run did not come to its end."""
+        measured = run.measured()
+        if measured is None or measured["reasons"]:
+            return None
+        return cls(tuple(fact_files(run)), frozenset(part["file"] for part in measured["parts"] if part["file"]))
+
+    def find(self, keys: Sequence[str | None], stamps: Sequence[str | None], count: int) -> Unchanged:
+        """Of a shard whose rows these are, in order."""
+        rows = [row for row in range(len(keys)) if keys[row] is not None and stamps[row] is not None]
+        if not rows:
+            return Unchanged(self, {"row": np.empty(0, np.int64)}, 0, count)
+        wanted = {
+            "row": np.array(rows, np.int64),
+            "key": np.array([keys[row] for row in rows], object),
+            "stamp": np.array([stamps[row] for row in rows], object),
+        }
+        low, high = (literal(str(border)) for border in (min(wanted["key"]), max(wanted["key"])))
+        source = f"wanted JOIN (SELECT * FROM {self._read} WHERE key BETWEEN {low} AND {high}) AS earlier USING (key, stamp)"
+        return self._unchanged(wanted, source, count)
+
+    def find_whole(self, stamp: str) -> Unchanged | None:
+        """Of a shard that has one stamp for all rows; None where the run has none of it."""
+        where = f"SELECT row_number() OVER (ORDER BY number) - 1 AS row, number FROM {self._read} WHERE stamp = {literal(stamp)} ORDER BY number"
+        held = _writer(os.getpid()).execute(where).fetchnumpy()
+        if not len(held["row"]):
+            return None
+        wanted = {"row": held["row"].astype(np.int64), "number": held["number"].astype(np.int64)}
+        source = f"wanted JOIN (SELECT * FROM {self._read} WHERE stamp = {literal(stamp)}) AS earlier USING (number)"
+        return self._unchanged(wanted, source, len(held["row"]))
+
+    @property
+    def _read(self) -> str:
+        return f"read_parquet({_list(self.files)})"
+
+    def _unchanged(self, wanted: dict[str, np.ndarray], source: str, count: int) -> Unchanged:
+        connection = _writer(os.getpid())
+        connection.register("wanted", wanted)
+        # What had a problem is looked at again: it may have been the machine's.
+        found = connection.execute(f"SELECT row, record.size_bytes AS size FROM {source} WHERE record.problem IS NULL ORDER BY row").fetchnumpy()
+        connection.unregister("wanted")
+        kept = np.isin(wanted["row"], found["row"])
+        return Unchanged(self, {name: column[kept] for name, column in wanted.items()}, int(found["size"].sum()), count, source)
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """The rows of a shard that an earlier run has measured. count: rows of the shard."""
+
+    earlier: Earlier
+    wanted: Mapping[str, np.ndarray]
+    size_bytes: int
+    count: int
+    source: str = ""
+
+    @property
+    def rows(self) -> frozenset[int]:
+        return frozenset(self.wanted["row"].tolist())
+
+    def registered(self, connection: duckdb.DuckDBPyConnection) -> str:
+        """What follows SELECT to have these rows with all that was measured of them."""
+        connection.register("wanted", dict(self.wanted))
+        return f"row, earlier.* EXCLUDE (number) FROM {self.source}"
+
+
+def connect(threads: int | None = None, room: Room | None = None) -> duckdb.DuckDBPyConnection:
+    """A database in memory, in a room of its own where that is given."""
     import duckdb
 
     config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     if threads is not None:
         config["threads"] = threads
-    if memory is not None:
-        config["memory_limit"] = memory
+    if room is not None:
+        config |= room.config()
     return duckdb.connect(config=config)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a question about the set may take: so much memory, the rest lies in files. A few hundred thousand samples need no file.
+
+    spill: where the files lie, gone when the connection is closed. is_little: as little memory as will do in most cases; else what the machine,
+    or its control group, gives.
+    """
+
+    spill: str | None
+    is_little: bool = True
+
+    def config(self) -> dict[str, Any]:
+        """The settings of DuckDB."""
+        # Each connection needs a folder of its own: their files have the same names.
+        place = Path(self.spill or tempfile.gettempdir()) / f"datascrub-spill-{os.getpid()}-{next(_SPILLS)}"
+        return {"temp_directory": str(place), **({"memory_limit": LITTLE, "threads": LITTLE_THREADS} if self.is_little else {})}
+
+
+LITTLE = "96MB"
+"""below it DuckDB fails on a million samples, above it their scan takes more memory than that of a tenth of them"""
+LITTLE_THREADS = 2
+"""each takes memory of its own"""
+_SPILLS = itertools.count()
 
 
 def fact_files(run: RunFolder) -> list[str]:
     return sorted(str(file) for file in run.facts.glob("*.parquet"))
 
 
-def open_facts(run: RunFolder) -> duckdb.DuckDBPyConnection:
-    """A connection with the view `facts`: number, key, file, offset, and one STRUCT a field, of what is measured so far.
+def open_facts(run: RunFolder, is_little: bool = True) -> duckdb.DuckDBPyConnection:
+    """A connection with the view `facts`: number, key, file, offset, and one STRUCT a field, of what is measured so far. is_little: see Room.
 
     External access is off and the configuration locked afterwards: SQL of a user's rule reads these facts and nothing else.
     """
-    connection = connect()
-    files = fact_files(run)
-    if run.measured() is not None:
-        select = f"SELECT * FROM read_parquet({_list(files)})"
-    else:
-        select = f"SELECT row_number() OVER (ORDER BY shard, row) - 1 AS number, * EXCLUDE (shard, row) FROM read_parquet({_list(files)})"
+    connection = connect(room=Room(run.spill, is_little))
     connection.execute("SET preserve_insertion_order = true")
-    if files:
-        connection.execute(f"CREATE VIEW facts AS {select}")
+    if fact_files(run):
+        connection.execute(f"CREATE VIEW facts AS SELECT * EXCLUDE (stamp) FROM ({numbered_facts(run)})")
     connection.execute(f"SET allowed_directories = [{literal(str(run.facts))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+def plain_facts(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """The view `facts` with each field under its own name, for people; a name that differs from another by its capitals alone keeps its column's."""
+    selects, taken = list[str](), set[str]()
+    for column in connection.table("facts").columns:
+        name = field_of(column) if field_of(column).lower() not in taken else column
+        taken.add(name.lower())
+        selects.append(f"{quoted(column)} AS {quoted(name)}")
+    return connection.sql(f"SELECT {', '.join(selects)} FROM facts")
+
+
+def numbered_facts(run: RunFolder) -> str:
+    """A SELECT of all that is measured so far, the stamp of each sample too."""
+    held = f"read_parquet({_list(fact_files(run))})"
+    if run.measured() is not None:
+        return f"SELECT * FROM {held}"
+    return f"SELECT row_number() OVER (ORDER BY shard, row) - 1 AS number, * EXCLUDE (shard, row) FROM {held}"
 
 
 def _list(files: Iterable[str]) -> str:

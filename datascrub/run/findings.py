@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from datascrub.model import Finding, Scope, Severity
+from datascrub.rules.columns import struct
 from datascrub.rules.expression import literal, quoted
 from datascrub.run.facts import connect, fact_files, open_facts
 from datascrub.run.folder import RunFolder
@@ -32,8 +33,11 @@ class FindingsTable:
         self.rows.append((number, finding))
 
     def ordered(self) -> list[tuple[int | None, Finding]]:
-        """The worst first; then set, parts, samples; then by code and in the order of the source."""
-        return sorted(self.rows, key=_order)
+        """By how much harm, and how sure: the worst severity first; in it the set, parts, samples; of these the rules that fire most often where they
+        are errors, and the rarest where they are not; then by code and in the order of the source.
+        """
+        often = Counter((finding.severity, finding.scope, finding.code) for _, finding in self.rows)
+        return sorted(self.rows, key=lambda row: _order(row, often))
 
     def counts(self) -> list[dict[str, Any]]:
         """For each code and severity: how many findings, and the first keys, in the order of reading."""
@@ -41,17 +45,19 @@ class FindingsTable:
         samples: dict[tuple[str, str], set[int]] = defaultdict(set)
         first: dict[tuple[str, str], list[str | None]] = defaultdict(list)
         says: dict[tuple[str, str], str] = {}
+        parts: Counter[tuple[str, str]] = Counter()
         for number, finding in self.ordered():
             at = (finding.code, finding.severity.value)
             counted[at] += 1
+            parts[at] += finding.scope is Scope.PART
             says.setdefault(at, finding.message)
             if number is not None:
                 samples[at].add(number)
             if len(first[at]) < 3 and finding.key not in first[at]:
                 first[at].append(finding.key)
         return [
-            {"code": code, "severity": severity, "findings": count, "samples": len(samples[code, severity]), "first": first[code, severity],
-             "says": says[code, severity]}
+            {"code": code, "severity": severity, "findings": count, "samples": len(samples[code, severity]), "parts": parts[code, severity],
+             "first": first[code, severity], "says": says[code, severity]}
             for (code, severity), count in counted.items()
         ]  # fmt: skip
 
@@ -84,9 +90,13 @@ class FindingsTable:
         return {number: its for number, its in sorted(errors.items()) if all(f.code != unreadable for f in its)}
 
 
-def _order(row: tuple[int | None, Finding]) -> tuple[Any, ...]:
+def _order(row: tuple[int | None, Finding], often: Mapping[tuple[Severity, Scope, str], int]) -> tuple[Any, ...]:
     number, finding = row
-    return (-finding.severity.rank, _SCOPES[finding.scope], finding.code, number or 0, finding.key or "", finding.field or "", finding.message)
+    count = often[finding.severity, finding.scope, finding.code]
+    # Many errors are much harm. A warning that many samples share is likely their custom; one among thousands is a surer sign.
+    weight = -count if finding.severity is Severity.ERROR else count
+    place = (number or 0, finding.key or "", finding.field or "", finding.message)
+    return (-finding.severity.rank, _SCOPES[finding.scope], weight, finding.code, *place)
 
 
 def _texts(values: Iterable[str | None]) -> np.ndarray:
@@ -98,12 +108,26 @@ def _texts(values: Iterable[str | None]) -> np.ndarray:
 
 def read_findings(run: RunFolder, code: str | None = None) -> Iterator[Finding]:
     """The findings of a finished run, in the order of reading."""
-    where = f"WHERE code = {literal(code)}" if code else ""
+    return (finding for _, finding in read_numbered(run, code))
+
+
+def read_numbered(run: RunFolder, code: str | None = None) -> Iterator[tuple[int | None, Finding]]:
+    """(number of the sample or None, finding) of a finished run, in the order of reading."""
+    return _read(run, f"WHERE code = {literal(code)}" if code else "")
+
+
+def _read(run: RunFolder, where: str) -> Iterator[tuple[int | None, Finding]]:
     with connect() as connection:
-        result = connection.execute(f"SELECT {', '.join(_COLUMNS[1:])} FROM read_parquet({literal(str(run.findings))}) {where}")
+        result = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM read_parquet({literal(str(run.findings))}) {where}")
         while some := result.fetchmany(10_000):
-            for key, its_code, severity, its_field, message, evidence, scope in some:
-                yield Finding(key, its_code, Severity(severity), its_field, message, json.loads(evidence), Scope(scope))
+            for number, key, its_code, severity, its_field, message, evidence, scope in some:
+                yield number, Finding(key, its_code, Severity(severity), its_field, message, json.loads(evidence), Scope(scope))
+
+
+def findings_of(run: RunFolder, key: str) -> list[Finding]:
+    """The findings on one sample in a finished run, also those that go by the name of another file of it, in the order of reading."""
+    of_sample = f"key = {literal(key)} OR json_extract_string(evidence, 'sample_key') = {literal(key)}"
+    return [finding for _, finding in _read(run, f"WHERE scope = 'sample' AND ({of_sample})")]
 
 
 def write_quarantine(run: RunFolder, quarantined: Mapping[int, list[Finding]], label: str | None) -> None:
@@ -116,14 +140,15 @@ def write_quarantine(run: RunFolder, quarantined: Mapping[int, list[Finding]], l
         for number, findings in quarantined.items():
             key, its_label, place, offset = places[number]
             codes = " ".join(dict.fromkeys(f.code for f in findings))
-            writer.writerow((key, codes, findings[0].message, its_label, place, offset))
+            messages = "; ".join(dict.fromkeys(f.message for f in findings))
+            writer.writerow((key, codes, messages, its_label, place, offset))
     aside.replace(run.quarantine)
 
 
 def _places(run: RunFolder, numbers: list[int], label: str | None) -> dict[int, tuple[Any, ...]]:
     if not numbers or not fact_files(run):
         return {}
-    shown = f"coalesce({quoted(label)}.text, {quoted(label)}.value::VARCHAR, {quoted(label)}.number::VARCHAR)" if label else "NULL"
+    shown = f"coalesce({struct(label)}.text, {struct(label)}.value::VARCHAR, {struct(label)}.number::VARCHAR)" if label else "NULL"
     made: dict[int, tuple[Any, ...]] = {}
     with open_facts(run) as connection:
         for start in range(0, len(numbers), 50_000):

@@ -15,9 +15,9 @@ from typing import IO, Any
 from datascrub.errors import IncompleteError, UsageError
 from datascrub.run.plan_file import RunPlan, from_json
 
-_RESULTS = ("plan.json", "facts", "listing.json", "findings.parquet", "quarantine.csv", "summary.json")
-_OURS = {name + end for name in (*_RESULTS, "run.lock", "notes", "scratch", "previous", "facts.new", "facts.old") for end in ("", ".part")}
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+_RESULTS = ("plan.json", "facts", "listing.json", "findings.parquet", "quarantine.csv", "changes.csv", "summary.json")
+_OURS = {name + end for name in (*_RESULTS, "run.lock", "notes", "previous", "facts.new", "facts.old") for end in ("", ".part")}
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 
 class RunFolder:
@@ -29,10 +29,12 @@ class RunFolder:
         self.facts = path / "facts"
         self.findings = path / "findings.parquet"
         self.quarantine = path / "quarantine.csv"
+        self.changes = path / "changes.csv"
         self.summary_file = path / "summary.json"
         self.notes = path / "notes"
-        self.scratch = path / "scratch"
         self.previous = path / "previous"
+        self.spill: str | None = None
+        """where questions about a large set may put what memory does not hold; None where the machine keeps what is temporary"""
         self._lock: IO[bytes] | None = None
 
     # -- who holds it ---------------------------------------------------------------------------------------------------------------
@@ -92,23 +94,11 @@ class RunFolder:
         except OSError as error:
             raise self._unwritten(error.strerror or str(error)) from error
         except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
-            known = (os.strerror(number) for number in _DISK)
+            known = (os.strerror(number) for number in DISK)
             raise self._unwritten(next((each for each in known if each in str(error)), str(error).partition("\n")[0])) from error
 
     def _unwritten(self, why: str) -> IncompleteError:
         return IncompleteError(f"can't go on in the run folder {self.path}: {why}", fix="make room or give access; the same command goes on then")
-
-    def is_live(self) -> bool:
-        """Whether a scan holds it now."""
-        lock = self.path / "run.lock"
-        if not lock.exists():
-            return False
-        with lock.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return True
-        return False
 
     # -- what it holds --------------------------------------------------------------------------------------------------------------
 
@@ -208,4 +198,3 @@ class RunFolder:
         compacted.rename(self.facts)
         shutil.rmtree(old)
         shutil.rmtree(self.notes, ignore_errors=True)
-        shutil.rmtree(self.scratch, ignore_errors=True)

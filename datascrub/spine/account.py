@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from datascrub.model import Finding, Severity
+from datascrub.model import Severity
 from datascrub.run.plan_file import RunPlan
 
 SCHEMA = 1
@@ -21,6 +21,8 @@ class Measured:
     unreadable: int = 0
     size_bytes: int = 0
     shards: int = 0
+    taken: int = 0
+    """samples whose facts come from an earlier run"""
     parts: list[dict[str, Any]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     """why something in the plan was not done; empty where all was"""
@@ -33,6 +35,7 @@ class Measured:
         self.unreadable += account["unreadable"]
         self.size_bytes += account["size_bytes"]
         self.shards += 1
+        self.taken += account["taken"]
         self.parts += account["parts"]
         self.notes = sorted({*self.notes, *account["notes"]})
         self._enforce(account)
@@ -90,6 +93,7 @@ def make_summary(
         "not_checked": list(not_checked),
         "notes": list(measured.notes),
         "flood": _flood(measured.records, quarantined, rules),
+        "taken_over": measured.taken,
         "backend": run_plan.backend,
         "size_bytes": measured.size_bytes,
         "measured_at": measured.measured_at,
@@ -108,6 +112,8 @@ def _doubts(account: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]) -> l
     if account["kept"] < 0:
         made.append(f"the account does not balance: {account}")
     for rule in rules:
+        if rule["code"] == "part-layout-unknown":
+            made.append(f"no record was checked: {rule['says']}")
         if rule["code"] == "sample-not-checked" and rule["samples"] > NOT_CHECKED_SHARE * account["records"]:
             made.append(f"{rule['samples']:,} of {account['records']:,} samples could not be checked: {rule['says']}")
     return made
@@ -136,17 +142,21 @@ def _flood(records: int, quarantined: int, rules: Sequence[Mapping[str, Any]]) -
     return f"{quarantined:,} of {records:,} samples would be left out; most often {most['code']} ({most['samples']:,}): {most['says']}"
 
 
-def worst_of(findings: Sequence[tuple[int | None, Finding]]) -> Severity | None:
-    return max((finding.severity for _, finding in findings), key=lambda severity: severity.rank, default=None)
+FAIL_ON = ("error", "warning", "info", "new-error", "new-warning", "never")
 
 
 def exit_code(summary: Mapping[str, Any], fail_on: str, was_copy_refused: bool = False) -> int:
-    """The first that applies: 4 incomplete, 5 a copy was asked for and not written, 1 findings at or over `fail_on` ("never": none), 0 clean."""
+    """The first that applies: 4 incomplete, 5 a copy was asked for and not written, 1 findings at or over `fail_on` ("never": none), 0 clean.
+
+    "new-error", "new-warning": of the findings that the baseline does not have.
+    """
     if summary["incomplete_because"]:
         return 4
     if was_copy_refused:
         return 5
     worst = summary["worst"]
+    if fail_on.startswith("new-"):
+        worst, fail_on = (summary.get("baseline") or {}).get("worst_new"), fail_on.removeprefix("new-")
     if fail_on != "never" and worst is not None and Severity(worst).rank >= Severity(fail_on).rank:
         return 1
     return 0

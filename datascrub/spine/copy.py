@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import xxhash
 
@@ -16,14 +16,21 @@ from datascrub.plan import Plan
 from datascrub.readers import CopyOptions, CopyReport
 from datascrub.registry import reader_named
 
+PULSE_S = 0.2
+"""how often a child tells that it goes on"""
+
+
+def check_destination(source: Path | None, destination: Path) -> None:
+    """Raises CopyError where the destination exists, or lies inside the source (None where there is more than one)."""
+    if destination.exists() or destination.is_symlink():
+        raise CopyError(f"{destination} exists", fix="choose a destination that does not exist")
+    if source is not None and source.resolve() in destination.absolute().parents:
+        raise CopyError(f"{destination} lies inside the source", fix="choose a destination beside it")
+
 
 def prepare(source: Path, destination: Path, size_bytes: int) -> Path:
     """The place aside the destination where the copy is written. Raises CopyError where the destination exists or has no room."""
-    if destination.exists() or destination.is_symlink():
-        raise CopyError(f"{destination} exists", fix="choose a destination that does not exist")
-    real, inside = source.resolve(), destination.absolute()
-    if real in inside.parents:
-        raise CopyError(f"{destination} lies inside the source", fix="choose a destination beside it")
+    check_destination(source, destination)
     aside = destination.with_name(f".{destination.name}.part")
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -48,18 +55,18 @@ def remove(place: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def write_copy(plan: Plan, aside: str, drop: frozenset[str], options: CopyOptions, tmp: str | None) -> Iterator[int | dict[str, Any]]:
-    """Counts as samples are done, then the report as a dict; meant for a child process."""
-    steps: list[int] = []
+def write_copy(plan: Plan, aside: str, drop: frozenset[str], options: CopyOptions, tmp: str | None, tell: Callable[[int], None]) -> CopyReport:
+    """Write the copy, and tell how many more samples are done; meant for a child process."""
+    pulse = _Pulse(tell)
     with reader_named(plan.container)(Path(plan.source), limits=plan.limits, tmp=Path(tmp) if tmp else None) as reader:
-        report = reader.copy_clean(plan, Path(aside), drop, options, steps.append)
-    yield sum(steps)
-    yield asdict(report)
+        report = reader.copy_clean(plan, Path(aside), drop, options, pulse.add)
+    pulse.flush()
+    return report
 
 
-def read_back(plan: Plan, aside: str, tmp: str | None) -> tuple[int, str]:
-    """(samples, digest of their digests) of a copy, read anew through the reader; meant for a child process."""
-    kind = reader_named(plan.container)
+def read_back(plan: Plan, aside: str, tmp: str | None, tell: Callable[[int], None]) -> tuple[int, str]:
+    """(samples, digest of their digests) of a copy, read anew through the reader; meant for a child process, and tells how it goes on."""
+    kind, pulse = reader_named(plan.container), _Pulse(tell)
     with kind(Path(aside), limits=plan.limits, tmp=Path(tmp) if tmp else None) as reader:
         survey = reader.survey(replace(plan.data, layout=plan.layout))
         copied = replace(plan, source=aside, settings=survey.settings)
@@ -67,7 +74,24 @@ def read_back(plan: Plan, aside: str, tmp: str | None) -> tuple[int, str]:
         for _, digest in reader.digests(copied):
             rolling.update(digest)
             count += 1
+            pulse.add(1)
     return count, rolling.hexdigest()
+
+
+class _Pulse:
+    """Tells how many more samples are done, a few times a second: a sign of life, and no flood of them."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell, self._count, self._told = tell, 0, 0.0
+
+    def add(self, count: int) -> None:
+        self._count += count
+        if time.monotonic() - self._told > PULSE_S:
+            self.flush()
+
+    def flush(self) -> None:
+        self._tell(self._count)
+        self._count, self._told = 0, time.monotonic()
 
 
 def verify(report: CopyReport, found: tuple[int, str], aside: Path) -> None:

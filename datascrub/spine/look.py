@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from datascrub.spine.measure import measuring
 
 @dataclass(frozen=True)
 class Look:
-    """A sample: what each field holds (a short description), its measurements, its findings, its record as stored, and its picture:
-    as array (H, W[, 3]) uint8, or as the encoded bytes of the record."""
+    """A sample: what each field holds (a short description), its measurements, its findings, its record as stored, and its picture.
+
+    picture, encoded: an array (H, W[, 3]) uint8, or the encoded bytes of the record. run: the run whose findings these are; without one, rules that
+    need the set are not asked.
+    """
 
     key: str
     values: dict[str, str]
@@ -28,13 +32,14 @@ class Look:
     raw: bytes
     picture: np.ndarray | None
     encoded: bytes | None
+    run: str | None = None
 
 
-def look_at(plan: Plan, key: str, backend: str, tmp: str | None) -> Look:
+def look_at(plan: Plan, key: str, backend: str, tmp: str | None, network: Mapping[str, Any] | None = None) -> Look:
     """Fetch, measure and judge one sample; meant for a child process. Raises UsageError where there is no such key."""
     with reader_named(plan.container)(Path(plan.source), limits=plan.limits, tmp=Path(tmp) if tmp else None) as reader:
         batch, raw = reader.fetch(plan, key)
-    validators = measuring(plan, backend)
+    validators = measuring(plan, backend, network)
     measured: dict[str, dict[str, Any]] = {}
     findings: list[Finding] = []
     for name, column in {**batch.columns, "record": batch.record_column()}.items():
@@ -45,7 +50,7 @@ def look_at(plan: Plan, key: str, backend: str, tmp: str | None) -> Look:
         measured[name] = {measure: plain(values[0]) for measure, values in rows.items()}
         for validator in validators.get(name, []):
             own = {k: v for k, v in validator.parameters().items() if v is not None}
-            judge = RowJudge(validator.rules(), frozenset(rows), {**plan.declared(), **own})
+            judge = RowJudge(validator.rules(), frozenset(rows), {**plan.declared(), **plan.declared_of(name), **own})
             findings += judge.findings(name, rows, [key])
     values = {name: describe(column) for name, column in batch.columns.items()}
     return Look(key, values, measured, tuple(findings), batch.problems.get(0), raw, _picture(batch.columns), _encoded(batch.columns))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import logging
 import re
+import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from datascrub.errors import told
 from datascrub.model import RECORD, Batch, Column, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers import Reader
+from datascrub.readers.stamps import Stamps
 from datascrub.registry import load, reader_named, validators
 from datascrub.rules.rows import RowJudge
-from datascrub.run.facts import FactsTable, Schema
+from datascrub.run.facts import Earlier, FactsTable, Schema, Unchanged
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import Choice
 from datascrub.spine.note import Note, read_note
@@ -28,6 +30,8 @@ from datascrub.validators.base import Validator
 UNREADABLE = "record-unreadable"
 """the one problem that is not the data's: its bytes could not be had"""
 UNKNOWN_END = 1 << 62
+OPENING_S = 600.0
+"""what a worker may take before it has its first sample in hand"""
 SPAN = 1 << 20
 """rows taken at once of a shard whose end is unknown, where it can't be read in one go"""
 
@@ -38,7 +42,8 @@ class ShardTask:
 
     careful: rows from start to stop are taken one by one, since a worker died among them. condemned: row -> how it killed; such a row is named
     and not touched. suspect: the row that the last death was blamed on. deaths: how often it was begun in vain. stop_at, given_up: the row from
-    which on nothing is read any more, since every way to it ended the worker, and how.
+    which on nothing is read any more, since every way to it ended the worker, and how. since: an earlier run, whose facts of unchanged samples are
+    taken over.
     """
 
     run: str
@@ -53,19 +58,23 @@ class ShardTask:
     rows: frozenset[int] | None = None
     tmp: str | None = None
     sample_s: float = 60.0
+    since: str | None = None
 
-    def is_stuck(self) -> bool:
-        """Whether what is in hand has been in hand for longer than its samples may take."""
-        import time
-
+    def is_stuck(self, began: float) -> bool:
+        """Whether what is in hand has been in hand for longer than its samples may take; or opening the source, since `began`, for far too long."""
         hand = read_note(RunFolder(Path(self.run)).note_file(self.shard.number))
+        if hand is None:
+            return time.monotonic() - began > self.sample_s + OPENING_S
         # A batch may take the limit of one sample, and a second more for each of its samples.
-        return hand is not None and time.monotonic() - hand.since > self.sample_s + (hand.stop - hand.start if not hand.careful else 0)
+        return time.monotonic() - hand.since > self.sample_s + (hand.stop - hand.start if not hand.careful else 0)
 
 
 @dataclass
 class ShardAccount:
-    """What became of a shard: rows read, by verdict; the parts met. expected: rows that the listing promised, None where it could not know."""
+    """What became of a shard: rows read, by verdict; the parts met. expected: rows that the listing promised, None where it could not know.
+
+    taken: rows whose facts come from an earlier run; errors are not counted among them.
+    """
 
     shard: int
     expected: int | None = None
@@ -73,6 +82,7 @@ class ShardAccount:
     errors: int = 0
     unreadable: int = 0
     size_bytes: int = 0
+    taken: int = 0
     parts: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -86,14 +96,16 @@ def schema_of(plan: Plan) -> Schema:
     }
 
 
-def measuring(plan: Plan, backend: str) -> dict[str, list[Validator]]:
-    """The validators of each field, with the parameters that measuring needs."""
-    made = [_made(kind, backend) for kind in validators()]
+def measuring(plan: Plan, backend: str, network: Mapping[str, Any] | None = None) -> dict[str, list[Validator]]:
+    """The validators of each field, with the parameters that measuring needs. network: those of the dummy network (RunPlan.network)."""
+    made = [_made(kind, {"backend": backend, **(network or {})}, plan) for kind in validators()]
     return {each.name: [v for v in made if v.applies(each)] for each in (RECORD, *plan.fields) if each.role is not Role.IGNORE}
 
 
-def _made(kind: type[Validator], backend: str) -> Validator:
-    return kind(backend=backend) if "backend" in kind.__dataclass_fields__ else kind()  # type: ignore[call-arg]  # the field that was just looked up
+def _made(kind: type[Validator], network: Mapping[str, Any], plan: Plan) -> Validator:
+    if "exact_statistics" in kind.__dataclass_fields__:
+        return kind(exact_statistics=plan.data.exact_statistics)  # type: ignore[call-arg]  # the field that was just looked up
+    return kind(**{name: value for name, value in network.items() if name in kind.__dataclass_fields__ and "backend" in kind.__dataclass_fields__})
 
 
 class _Station:
@@ -105,7 +117,7 @@ class _Station:
         self.plan = run_plan.plan
         kind = reader_named(self.plan.container)
         self.reader: Reader = kind(Path(self.plan.source), limits=self.plan.limits, tmp=Path(tmp) if tmp else None)
-        self.validators = measuring(self.plan, run_plan.backend)
+        self.validators = measuring(self.plan, run_plan.backend, run_plan.network)
         self.schema = schema_of(self.plan)
         declared = self.plan.declared()
         self.judges = {
@@ -116,14 +128,19 @@ class _Station:
             )
             for name, its in self.validators.items()
         }
-        self.backend = run_plan.backend
+        self.backend, self.device = run_plan.backend, run_plan.network.get("device", "auto")
+        self.by_content = run_plan.choice.by_content
         self.said = _Said()
         logging.getLogger("datascrub").addHandler(self.said)
+
+    def is_stamped(self, task: ShardTask) -> bool:
+        """Whether to ask the reader for stamps: not after a death, which may have happened on the way; where batches bring them, only to look up."""
+        return task.deaths == 0 and (task.since is not None or not self.reader.stamps_in_batches or self.by_content)
 
     def notes(self) -> list[str]:
         """What had to be done another way since the last call."""
         notes = sorted(self.said.take())
-        if self.backend == "torch" and _device() == "cpu":
+        if self.backend == "torch" and self.device == "auto" and _device() == "cpu":
             notes.append("the dummy network was computed on the CPU: torch found no GPU that it could use")
         return notes
 
@@ -155,6 +172,25 @@ def _station(run: str, stamp: int, tmp: str | None) -> _Station:
     return _Station(run, tmp)
 
 
+@functools.lru_cache(maxsize=1)
+def _earlier(run: str, stamp: int) -> Earlier | None:
+    """The facts of an earlier run, once in each worker. stamp: changes when they are written anew."""
+    return Earlier.of(RunFolder(Path(run)))
+
+
+def _unchanged(station: _Station, task: ShardTask, stamps: Stamps | None) -> Unchanged | None:
+    """What need not be measured of a shard; None where all must be."""
+    if task.since is None or stamps is None or task.rows is not None:
+        return None
+    earlier = _earlier(task.since, RunFolder(Path(task.since)).plan_file.stat().st_mtime_ns)
+    if earlier is None or task.shard.where.get("file") in earlier.with_parts:
+        return None
+    if stamps.whole is not None:
+        found = earlier.find_whole(stamps.whole)
+        return None if found is None or task.shard.count not in (None, found.count) else found
+    return earlier.find(stamps.keys, stamps.stamps, len(stamps.keys)) if task.shard.count == len(stamps.keys) else None
+
+
 class _Measurer:
     """Measures batches into a table, and keeps the account."""
 
@@ -162,6 +198,13 @@ class _Measurer:
         self.validators, self.judges = station.validators, station.judges
         self.table = FactsTable.empty(station.schema)
         self.account = ShardAccount(task.shard.number, task.shard.count if task.rows is None else len(task.rows))
+        self.stamps = Stamps()
+
+    def take(self, unchanged: Unchanged) -> None:
+        """Count what is taken over."""
+        self.account.taken = len(unchanged.rows)
+        self.account.records += self.account.taken
+        self.account.size_bytes += unchanged.size_bytes
 
     def add(self, batch: Batch) -> None:
         count = len(batch)
@@ -178,7 +221,7 @@ class _Measurer:
             measured[name] = rows
             for bound in self.judges[name].bound if its else ():
                 wrong |= bound.condition.numpy(rows)
-        self.table.add(_place(batch, self.account.shard), measured, count)
+        self.table.add(_place(batch, self.account.shard, self.stamps), measured, count)
         self.account.records += count
         self.account.errors += int(wrong.sum())
         self.account.unreadable += sum(problem.code == UNREADABLE for problem in batch.problems.values())
@@ -222,7 +265,7 @@ def _unmeasure(rows: dict[str, np.ndarray], positions: list[int]) -> None:
             rows[name] = masked
 
 
-def _place(batch: Batch, shard: int) -> dict[str, np.ndarray]:
+def _place(batch: Batch, shard: int, stamps: Stamps) -> dict[str, np.ndarray]:
     count = len(batch)
     offsets = batch.offsets if batch.offsets is not None else [None] * count
     known = np.array([offset is not None for offset in offsets], bool)
@@ -232,7 +275,16 @@ def _place(batch: Batch, shard: int) -> dict[str, np.ndarray]:
         "key": np.array(batch.keys, object),
         "file": np.array(batch.files if batch.files is not None else [None] * count, object),
         "offset": np.ma.MaskedArray(np.array([offset or 0 for offset in offsets], np.int64), ~known),
+        "stamp": np.array(_stamps_of(batch, stamps), object),
     }
+
+
+def _stamps_of(batch: Batch, stamps: Stamps) -> Sequence[str | None]:
+    if batch.stamps is not None:
+        return batch.stamps
+    if stamps.whole is not None:
+        return [stamps.whole] * len(batch)
+    return [stamps.stamps[row] for row in batch.rows.tolist()] if stamps.stamps else [None] * len(batch)
 
 
 def measure_shard(task: ShardTask) -> ShardAccount:
@@ -240,6 +292,13 @@ def measure_shard(task: ShardTask) -> ShardAccount:
     folder = RunFolder(Path(task.run))
     station = _station(task.run, folder.plan_file.stat().st_mtime_ns, task.tmp)
     measurer = _Measurer(station, task)
+    stamps = station.reader.stamps(station.plan, task.shard, by_content=station.by_content) if station.is_stamped(task) else None
+    unchanged = _unchanged(station, task, stamps)
+    if stamps is not None:
+        measurer.stamps = stamps
+    if unchanged is not None:
+        measurer.take(unchanged)
+        task = replace(task, rows=frozenset(range(unchanged.count)) - unchanged.rows)
     with folder.writing():
         note = Note(folder.note_file(task.shard.number), task.suspect)
     for piece in _pieces(station.plan, station.reader, task, note):
@@ -253,7 +312,7 @@ def measure_shard(task: ShardTask) -> ShardAccount:
         measurer.add(piece)
     measurer.account.notes = station.notes()
     with folder.writing():
-        measurer.table.write(folder.shard_file(task.shard.number), asdict(measurer.account))
+        measurer.table.write(folder.shard_file(task.shard.number), asdict(measurer.account), unchanged)
         note.done()
     return measurer.account
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import importlib.metadata
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datascrub
-from datascrub.config import Config
-from datascrub.errors import SourceError, UsageError
-from datascrub.model import Field, Role
+from datascrub.config import Config, FieldConfig
+from datascrub.errors import MissingPackageError, SourceError, UsageError, told
+from datascrub.model import DECODER, DOMAIN, Field, Kind, Role
 from datascrub.plan import Plan
 from datascrub.readers import Survey
 from datascrub.registry import reader_named, recognise, validators
 from datascrub.run.plan_file import Choice, RunPlan
 
 DECODERS = ("numpy", "pillow", "simplejpeg", "zxing-cpp", "google-crc32c", "protobuf", "lmdb", "plyvel", "h5py", "duckdb")
+PACKAGES = {
+    "pillow": ("PIL", "pillow"), "opencv": ("cv2", "opencv-python-headless"), "tensorflow": ("tensorflow", "tensorflow"),
+    "torchvision": ("torchvision", "torchvision"),
+}  # fmt: skip
+"""decoder that can be asked -> its module, and the distribution that holds it"""
 
 
 def locate(source: str) -> Path:
@@ -39,6 +45,7 @@ def locate(source: str) -> Path:
 
 def survey_source(source: str, config: Config, tmp: str | None) -> tuple[str, Survey, dict[str, Any]]:
     """(container, survey, fingerprint) of a source; meant for a child process."""
+    _check_decoders(config.data.decoders)
     path = Path(source)
     kind = recognise(path)
     with kind(path, limits=config.limits, tmp=Path(tmp) if tmp else None) as reader:
@@ -54,7 +61,8 @@ def fingerprint_source(source: str, container: str) -> dict[str, Any]:
 
 def make_plan(source: str, container: str, survey: Survey, fingerprint: Mapping[str, Any], config: Config, choice: Choice, backend: str) -> RunPlan:
     """The plan of a run, from what the survey recognised and the owner declares. Raises UsageError where a declared role names no field."""
-    fields = _with_roles(survey.fields, config.data.roles)
+    fields = _with_domains(_with_roles(survey.fields, config.data.roles), config.data.fields)
+    fields = _with_decoders(fields, config.data.decoders)
     task = config.data.task or survey.task or ("classification" if any(f.role is Role.LABEL for f in fields) else "unlabelled")
     plan = Plan(str(_address(source)), container, survey.layout, fields, survey.settings, fingerprint, config.data, config.limits, task)
     return RunPlan(
@@ -83,13 +91,32 @@ def _with_roles(fields: tuple[Field, ...], roles: Mapping[str, Role]) -> tuple[F
         if name not in names:
             raise UsageError(f"data.roles names {name}, which the source does not hold", fix=f"its fields: {', '.join(names)}")
     given = [dataclasses.replace(field, role=roles.get(field.name, field.role)) for field in fields]
-    met: set[str] = set()
-    for position, field in enumerate(given):
-        # Names of columns in SQL ignore case: of two fields that differ by case alone, the first is measured.
-        if field.name.lower() in met:
-            given[position] = dataclasses.replace(field, role=Role.IGNORE)
-        met.add(field.name.lower())
     return tuple(given)
+
+
+def _with_domains(fields: tuple[Field, ...], declared: Mapping[str, FieldConfig]) -> tuple[Field, ...]:
+    for name in declared:
+        if all(field.name != name for field in fields):
+            raise UsageError(f"[data.fields.{name}] is a field that the source does not hold", fix=f"its fields: {', '.join(f.name for f in fields)}")
+    named = {name for name, its in declared.items() if its.is_domain}
+    return tuple(dataclasses.replace(field, declared=(*field.declared, DOMAIN)) if field.name in named else field for field in fields)
+
+
+def _check_decoders(names: Sequence[str]) -> None:
+    """Raises MissingPackageError where a decoder that is asked for can't be used. It is imported here, in the child, as the workers will."""
+    for name in names:
+        module, package = PACKAGES[name]
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            why = "is not installed" if isinstance(error, ModuleNotFoundError) else f"can't be imported: {told(error)}"
+            fix = f"pip install {package}, or leave it out of --decoders"
+            raise MissingPackageError(f"the decoder {name} needs the package {package}, which {why}", fix=fix) from error
+
+
+def _with_decoders(fields: tuple[Field, ...], names: Sequence[str]) -> tuple[Field, ...]:
+    wanted = tuple(DECODER + name for name in names)
+    return tuple(dataclasses.replace(field, declared=(*field.declared, *wanted)) if field.kind is Kind.ENCODED else field for field in fields)
 
 
 def versions() -> dict[str, str]:

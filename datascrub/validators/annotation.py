@@ -22,6 +22,7 @@ _PARTS: Mapping[str, tuple[Severity, str, str]] = {
     "annotation-box-outside": (_E, "a box that reaches out of its picture", "clip the box"),
     "annotation-not-normalised": (_E, "pixels in a format of normalised coordinates", "divide by width and height of the picture"),
     "annotation-box-repeated": (_I, "one box twice", "remove one, unless two objects share a box"),
+    "annotation-size-mismatch": (_W, "the annotation gives its picture another size than it has", "write the size that the picture has"),
     "annotation-orphan": (_E, "an annotation whose picture is missing", "find the picture, or remove the annotation"),
     "annotation-empty": (_I, "annotation files without an object", "nothing, if pictures without objects are meant"),
     "annotation-missing": (_I, "pictures without an annotation file", "nothing, if pictures without objects are meant"),

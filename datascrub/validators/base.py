@@ -28,12 +28,15 @@ _DTYPES: Mapping[str, Any] = {"BOOLEAN": bool, "BIGINT": np.int64, "DOUBLE": np.
 class Validator(ABC):
     """Measures one column of a batch, and holds the rules that judge its measurements.
 
-    A frozen dataclass: its fields are its parameters, and each may be set in `[rules.<code>]` of the configuration. Its docstring is its page.
+    A frozen dataclass: its fields are its parameters, and each may be set in `[rules.<code>]` of the configuration, but those that it measures with.
+    Its docstring is its page.
     """
 
     roles: ClassVar[frozenset[Role]]
     kinds: ClassVar[frozenset[Kind]]
     measures: ClassVar[Mapping[str, Measurement]]
+    measured_with: ClassVar[frozenset[str]] = frozenset()
+    """parameters that measuring needs: a scan sets them by flags of its own, and a later judging can't change them"""
     version: ClassVar[int] = 1
     """Goes up when the same bytes would be measured differently, so that older facts are not taken over."""
 
@@ -90,6 +93,8 @@ def as_column(value: Any, roles: frozenset[Role], kinds: frozenset[Kind], name: 
         held, kind = bytes(value), Kind.ENCODED if Kind.ENCODED in kinds else Kind.TEXT
     elif isinstance(value, str):
         held, kind = value, Kind.TEXT
+    elif hasattr(value, "getbands") and Kind.ARRAY not in kinds:  # a Pillow image, for those who look at encoded ones
+        held, kind = _as_png(value), Kind.ENCODED
     elif value is None:
         held, kind = None, Kind.ARRAY if Kind.ARRAY in kinds else next(iter(kinds))
     else:
@@ -100,6 +105,14 @@ def as_column(value: Any, roles: frozenset[Role], kinds: frozenset[Kind], name: 
     role = next(role for role in order if role in roles)
     dtype, shape = (str(held.dtype), tuple(held.shape)) if isinstance(held, np.ndarray) else (None, None)
     return Column(Field(name or role.value, role, kind, dtype, shape), [held])
+
+
+def _as_png(image: Any) -> bytes:
+    import io
+
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
 
 
 def _as_array(value: Any) -> np.ndarray:

@@ -19,8 +19,8 @@ _LEAST_BYTES = 16
 
 _GROUPS = """
     WITH grouped AS (
-        SELECT {field}.hash AS hash, count(*) AS copies, min(number) AS first, arg_min(key, number) AS first_key FROM facts
-        WHERE {field}.hash IS NOT NULL GROUP BY ALL HAVING count(*) > 1
+        SELECT {content} AS hash, count(*) AS copies, min(number) AS first, arg_min(key, number) AS first_key FROM facts
+        WHERE {content} IS NOT NULL GROUP BY ALL HAVING count(*) > 1
     ), share AS (
         SELECT coalesce(sum(copies), 0) > greatest(2, 0.5 * (SELECT count(*) FROM facts)) AS is_most, sum(copies)::BIGINT AS samples,
             count(*) AS groups
@@ -29,15 +29,15 @@ _GROUPS = """
 
 _DUPLICATES = f"""{_GROUPS}
     SELECT number, first_key, copies
-    FROM facts JOIN grouped ON {{field}}.hash = grouped.hash, share WHERE number > first AND NOT is_most ORDER BY number"""
+    FROM facts JOIN grouped ON {{content}} = grouped.hash, share WHERE number > first AND NOT is_most ORDER BY number"""
 
 _MOSTLY_DUPLICATES = f"""{_GROUPS}
     SELECT samples, groups, (SELECT count(*) FROM facts) AS of FROM share WHERE is_most"""
 
 _CONFLICTS = """
     WITH labelled AS (
-        SELECT number, key, {field}.hash AS hash, coalesce({label}.text, {label}.value::VARCHAR, {label}.number::VARCHAR) AS label FROM facts
-        WHERE {field}.hash IS NOT NULL AND $task <> 'multilabel'
+        SELECT number, key, {content} AS hash, coalesce({label}.text, {label}.value::VARCHAR, {label}.number::VARCHAR) AS label FROM facts
+        WHERE {content} IS NOT NULL AND $task <> 'multilabel'
         AND ({label}.value IS NULL OR NOT list_contains(CAST($ignore_labels AS BIGINT[]), {label}.value))
     ), conflicts AS (
         SELECT hash, count(*) AS copies, arg_min(key, number) AS first_key FROM labelled
@@ -49,25 +49,23 @@ _CONFLICTS = """
     )"""
 
 _CONFLICTING = f"""{_CONFLICTS}, told AS (
-        SELECT hash, array_to_string(list(DISTINCT label ORDER BY label)[1:10], ', ') AS labels FROM labelled JOIN conflicts USING (hash)
-        WHERE label IS NOT NULL GROUP BY hash
+        SELECT hash, list(DISTINCT label ORDER BY label) AS every FROM labelled JOIN conflicts USING (hash) WHERE label IS NOT NULL GROUP BY hash
     )
-    SELECT number, label, labels, first_key, copies, CASE WHEN $task = 'classification' THEN 'error' ELSE 'warning' END AS severity
+    SELECT number, label, array_to_string(list_filter(every, lambda each: each <> label)[1:10], ', ') AS labels, copies, first_key,
+        CASE WHEN $task = 'classification' THEN 'error' ELSE 'warning' END AS severity
     FROM labelled JOIN conflicts USING (hash) JOIN told USING (hash), share WHERE label IS NOT NULL AND NOT is_most ORDER BY number"""
 
-_MOSTLY_CONFLICTING = f"""{_CONFLICTS}, told AS (
-        SELECT hash, array_to_string(list(DISTINCT label ORDER BY label)[1:10], ', ') AS labels FROM labelled JOIN conflicts USING (hash)
-        WHERE label IS NOT NULL GROUP BY hash
-    )
+_MOSTLY_CONFLICTING = f"""{_CONFLICTS}
     SELECT samples, groups, (SELECT count(*) FROM facts) AS of FROM share WHERE is_most"""
 
 
 @dataclass(frozen=True)
 class ExactDuplicates(Validator):
-    """The same image or array under more than one key.
+    """The same sample under more than one key.
 
     What it finds
-        exact-duplicate (warning): every copy but the first, by the bytes of an encoded image, or the numbers, shape and type of an array.
+        exact-duplicate (warning): every copy but the first, by the bytes of an encoded image, the numbers, shape and type of an array, the letters of
+        a text. A sample of several such fields is a copy where all of them are equal: one picture under two questions is none.
         duplicate-label-conflict (error in a classification, else a warning): the same bytes under different labels; all of them are named, for nobody
         can tell which one is right. Where most of the set is so, it is said once (duplicates-in-most-samples, conflicts-in-most-samples).
         Arrays below 16 bytes and arrays of one single value (array-constant names them) are not compared. Labels are those of the set's one label
@@ -78,7 +76,7 @@ class ExactDuplicates(Validator):
         Many equal files under many keys are what a dead host leaves: its "not found" picture.
 
     Example
-        cat/17.jpg  duplicate-label-conflict  labelled cat; the same bytes also stand under other labels (cat, dog)
+        cat/17.jpg  duplicate-label-conflict  labelled cat; the same bytes also stand under dog (2 samples, first cat/17.jpg)
 
     What to do
         Keep one copy of each. Where labels conflict, look at the sample, and keep the copy whose label is right.
@@ -87,10 +85,10 @@ class ExactDuplicates(Validator):
         No parameters. Facts: hash (xxh3-128; NULL where not compared).
     """
 
-    roles: ClassVar[frozenset[Role]] = frozenset({Role.IMAGE, Role.ARRAY})
-    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.ARRAY, Kind.ENCODED})
+    roles: ClassVar[frozenset[Role]] = frozenset({Role.IMAGE, Role.ARRAY, Role.TEXT})
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.ARRAY, Kind.ENCODED, Kind.TEXT})
     measures: ClassVar[Mapping[str, Measurement]] = {
-        "hash": Measurement("VARCHAR", "xxh3-128 of the encoded bytes, or of an array's numbers, seeded with shape and type"),
+        "hash": Measurement("VARCHAR", "xxh3-128 of the encoded bytes, of a text, or of an array's numbers, seeded with shape and type"),
     }
 
     def measure(self, column: Column) -> Mapping[str, np.ndarray]:
@@ -99,6 +97,12 @@ class ExactDuplicates(Validator):
             for row, value in enumerate(column.values):
                 if value:
                     made["hash"][row] = xxhash.xxh3_128_hexdigest(value)
+            return made
+        if column.field.kind is Kind.TEXT:
+            for row, value in enumerate(column.values):
+                if value:
+                    raw = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
+                    made["hash"][row] = xxhash.xxh3_128_hexdigest(raw)
             return made
         is_compared = ~is_constant(column)
         for rows, block in column.blocks():
@@ -137,7 +141,7 @@ class ExactDuplicates(Validator):
             SetRule(
                 "duplicate-label-conflict",
                 Severity.ERROR,
-                "labelled {label}; the same bytes also stand under other labels ({labels}), first in {first_key}",
+                "labelled {label}; the same bytes also stand under {labels} ({copies:,} samples, first {first_key})",
                 fix=decide,
                 sql=_CONFLICTING,
                 scope="sample",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from datascrub.model import Column, Kind, Role, Severity
 from datascrub.rules import Measurement, RowRule, Rule
 from datascrub.validators.base import Validator
 
+_DOMINATES = "qr_share >= dominating_share or (qr_blank >= dominating_blank and qr_share >= 0.02)"
 _MOST_TEXT = 200
 """characters of a code's text that are kept as evidence"""
+_CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
+_MARGIN, _NOISE = 4, 12
+"""pixels around a code that are its edge; gray levels within which paper differs by light, noise and JPEG"""
 
 
 @dataclass(frozen=True)
@@ -32,16 +36,20 @@ class ImageQrCode(Validator):
 
     What to do: look at the picture and fetch the right one. A small code in a photo is a part of the photo.
 
-    Parameters and facts: dominating_share, of the picture's area, from which a code dominates. qr_codes, qr_share, qr_text.
+    Parameters and facts: a code dominates from dominating_share of the picture's area on, or where dominating_blank of what is around it is blank
+    (a code in the middle of a white page). Where a fifth of the set holds such codes, they belong there, and it is said once. qr_codes, qr_share,
+    qr_blank, qr_text.
     """
 
     dominating_share: float = 0.25
+    dominating_blank: float = 0.9
 
     roles: ClassVar[frozenset[Role]] = frozenset((Role.IMAGE,))
     kinds: ClassVar[frozenset[Kind]] = frozenset((Kind.ENCODED, Kind.ARRAY))
     measures: ClassVar[Mapping[str, Measurement]] = {
         "qr_codes": Measurement("BIGINT", "QR codes that were read; NULL where the picture could not be searched", range=">= 0"),
         "qr_share": Measurement("DOUBLE", "share of the picture's area that the largest code covers", range="0 to 1"),
+        "qr_blank": Measurement("DOUBLE", "share of the pixels around the largest code that are blank paper", range="0 to 1"),
         "qr_text": Measurement("VARCHAR", "what the largest code says: printable, at most 200 characters"),
     }
 
@@ -52,10 +60,10 @@ class ImageQrCode(Validator):
         for row, gray in enumerate(_grays(column)):
             if gray is None:
                 continue
-            count, share, text = read_codes(gray)
-            made["qr_codes"][row] = count
-            if count:
-                made["qr_share"][row], made["qr_text"][row] = share, text
+            found = read_codes(gray)
+            made["qr_codes"][row] = found.codes
+            if found.codes:
+                made["qr_share"][row], made["qr_blank"][row], made["qr_text"][row] = found.share, found.blank, found.text
         return made
 
     def rules(self) -> Sequence[Rule]:
@@ -67,8 +75,9 @@ class ImageQrCode(Validator):
                 "a QR code covers {qr_share:.0%} of the picture and says {qr_text}",
                 evidence,
                 "look at the picture, and fetch the right one",
-                where="qr_share >= dominating_share",
+                where=_DOMINATES,
                 common="set",
+                common_share=0.2,
             ),
             RowRule(
                 "image-contains-qr-code",
@@ -76,29 +85,50 @@ class ImageQrCode(Validator):
                 "a QR code covers {qr_share:.1%} of the picture and says {qr_text}",
                 evidence,
                 "nothing, if codes belong into these pictures",
-                where="qr_share < dominating_share",
+                where=f"qr_share < dominating_share and not ({_DOMINATES})",
                 common="set",
             ),
         )
 
 
-def read_codes(gray: np.ndarray) -> tuple[int, float, str | None]:
-    """(codes read, share of the area of the largest, its text) of an (h, w) uint8 picture with some contrast."""
+class Codes(NamedTuple):
+    """What was read: how many codes; of the largest its share of the area, how blank the picture is around it, and its text."""
+
+    codes: int = 0
+    share: float = 0.0
+    blank: float = 0.0
+    text: str | None = None
+
+
+def read_codes(gray: np.ndarray) -> Codes:
+    """The codes of an (h, w) uint8 picture with some contrast."""
     if min(gray.shape) < 21 or int(gray.max()) - int(gray.min()) < 16:  # the smallest code has 21 modules a side
-        return 0, 0.0, None
+        return Codes()
     import zxingcpp
 
     found = zxingcpp.read_barcodes(np.ascontiguousarray(gray), formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode), try_downscale=False)
     if not found:
-        return 0, 0.0, None
+        return Codes()
     areas = [_area(code.position) for code in found]
     largest = max(range(len(found)), key=areas.__getitem__)
-    return len(found), min(1.0, areas[largest] / gray.size), _evidence(found[largest].text)
+    place = found[largest].position
+    return Codes(len(found), min(1.0, areas[largest] / gray.size), _blank(gray, place), _evidence(found[largest].text))
+
+
+def _blank(gray: np.ndarray, place: Any) -> float:
+    """Share of the pixels outside the upright box around a code that have the level of the paper there, but for noise; 1 where nothing is outside."""
+    corners = [getattr(place, name) for name in _CORNERS]
+    left, right = min(corner.x for corner in corners) - _MARGIN, max(corner.x for corner in corners) + _MARGIN
+    top, bottom = min(corner.y for corner in corners) - _MARGIN, max(corner.y for corner in corners) + _MARGIN
+    outside = np.ones(gray.shape, bool)
+    outside[max(0, top) : max(0, bottom), max(0, left) : max(0, right)] = False
+    around = gray[outside].astype(np.int16)
+    return float((np.abs(around - np.median(around)) <= _NOISE).mean()) if around.size else 1.0
 
 
 def _area(place: object) -> float:
     """Area of a quadrangle in pixels (shoelace formula)."""
-    corners = [getattr(place, name) for name in ("top_left", "top_right", "bottom_right", "bottom_left")]
+    corners = [getattr(place, name) for name in _CORNERS]
     turns = (a.x * b.y - b.x * a.y for a, b in zip(corners, corners[1:] + corners[:1], strict=True))
     return float(abs(sum(turns))) / 2
 

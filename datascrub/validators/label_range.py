@@ -24,7 +24,8 @@ class LabelRange(Validator):
         (warning), label-outside-classes (warning; a picture beside the class folders).
         Of a sample against the others, where no classes are declared: label-outside-evident-range (warning), as one 999 among 0 to 9.
         Of the set: label-one-based (labels run from 1 to the number of classes; error where classes are declared, else a warning), label-class-absent
-        (warning), label-class-rare (info). What is true of most samples is said once and quarantines nothing. Ignored labels are healthy.
+        (warning), label-zero-unwritten (warning: no sample has label 0, and about as many as a class holds have none), label-class-rare (info).
+        What is true of most samples is said once and quarantines nothing. Ignored labels are healthy.
         Vectors (one-hot, multilabel, regression) are only asked whether they are finite.
 
     Why it breaks training

@@ -15,6 +15,7 @@ ROW_RULES: tuple[Rule, ...] = (
         fix="write the label, or leave the sample out",
         where="kind == 'missing'",
         common="set",
+        unless="label-zero-unwritten",
     ),
     RowRule(
         "label-outside-classes",
@@ -47,7 +48,16 @@ ROW_RULES: tuple[Rule, ...] = (
         "label {number:.0f} with {classes} classes (counted from 0)",
         ("value",),
         "correct the label or the declared classes, or declare it in ignore_labels",
-        where=f"{_CLASSIFIES} and (number < 0 or number >= classes)",
+        where=f"{_CLASSIFIES} and (number < 0 or number > classes)",
+        common="set",
+    ),
+    RowRule(
+        "label-out-of-range",
+        Severity.ERROR,
+        "label {number:.0f} with {classes} classes (counted from 0)",
+        ("value",),
+        "correct the label or the declared classes, or declare it in ignore_labels",
+        where=f"{_CLASSIFIES} and number == classes",
         common="set",
         unless="label-one-based",
     ),
@@ -78,23 +88,36 @@ _VALUES = """
         WHERE $task = 'classification' AND {field}.value IS NOT NULL AND NOT list_contains(CAST($ignore_labels AS BIGINT[]), {field}.value)
         GROUP BY ALL
     ), span AS (
-        SELECT min(value) AS lowest, max(value) AS highest, count(*) AS present, sum(samples)::BIGINT AS total, CAST($classes AS BIGINT) AS classes
+        SELECT min(value) AS lowest, max(value) AS highest, count(*) AS present, sum(samples)::BIGINT AS total, CAST($classes AS BIGINT) AS classes,
+            coalesce(sum(samples) FILTER (value BETWEEN 0 AND $classes), 0) AS known, coalesce(sum(samples) FILTER (value = 0), 0) AS zeros,
+            coalesce(sum(samples) FILTER (value = $classes), 0) AS beyond
         FROM counted
+    ), shape AS (
+        SELECT *, CASE WHEN classes IS NULL THEN lowest = 1 AND present = highest AND total >= 2 * present
+            ELSE total - known <= greatest(1, total // 20) AND zeros * classes * 20 <= total AND beyond * classes * 5 >= total
+            END AND present >= 2 AS is_one_based
+        FROM span
     )"""
+# One-based, where classes are declared: the number behind the last class is as common as a class is (a fifth of an even share, at least), 0 is not
+# (a twentieth of one, at most), and few labels (a twentieth, or one) are of neither kind: these few are wrong whatever the base is.
+# Without declared classes, 1 .. k without a hole, each twice on average: a list of numbers 1, 2, 3, … is an id and no label.
 
 _ONE_BASED = f"""{_VALUES}
-    SELECT lowest, highest, total AS samples, CASE WHEN classes IS NULL THEN 'warning' ELSE 'error' END AS severity
-    FROM span WHERE lowest = 1 AND present >= 2
-    AND ((classes IS NOT NULL AND highest = classes) OR (classes IS NULL AND present = highest AND total >= 2 * present))"""
-# Without declared classes, 1 .. k without a hole, each twice on average: a list of numbers 1, 2, 3, … is an id and no label.
+    SELECT 1 AS lowest, coalesce(classes, highest) AS highest, total AS samples, CASE WHEN classes IS NULL THEN 'warning' ELSE 'error' END AS severity
+    FROM shape WHERE is_one_based"""
+
+_UNWRITTEN = f"""{_VALUES}, missing AS (SELECT count(*) AS samples, arg_min(key, number) AS first_key FROM facts WHERE {{field}}.kind = 'missing')
+    SELECT missing.samples AS samples, first_key, highest FROM missing, span
+    WHERE lowest = 1 AND missing.samples >= 2 AND missing.samples * present * 5 >= total"""
+# As many without a label as a class has samples (a fifth of it, at least), and no 0 anywhere: protobuf leaves out a field that holds its default.
 
 _ABSENT = f"""{_VALUES}, expected AS (
         SELECT unnest(range(0, CASE
-            WHEN classes IS NOT NULL AND total >= 3 * classes AND NOT (lowest = 1 AND highest = classes) THEN classes
+            WHEN classes IS NOT NULL AND total >= 3 * classes AND NOT is_one_based THEN classes
             WHEN classes IS NULL AND lowest = 0 AND present >= 2 AND total >= 3 * (highest + 1)
                 AND highest + 1 - present <= greatest(1, highest // 10) THEN highest + 1
             ELSE 0 END)) AS value
-        FROM span
+        FROM shape
     ), names AS (
         SELECT unnest(CAST($class_names AS VARCHAR[])) AS text
     ), texts AS (
@@ -132,10 +155,19 @@ SET_RULES: tuple[Rule, ...] = (
     SetRule(
         "label-one-based",
         Severity.WARNING,
-        "labels run from {lowest} to {highest}, and none is 0: they seem to be counted from 1 ({samples:,} samples)",
+        "labels run from {lowest} to {highest}: they seem to be counted from 1 ({samples:,} samples)",
         fix="subtract one, or declare one class more if 0 is the background",
         sql=_ONE_BASED,
         needs=("value",),
+        minimum=4,
+    ),
+    SetRule(
+        "label-zero-unwritten",
+        Severity.WARNING,
+        "{samples:,} samples have no label (the first is {first_key}), the others run from 1 to {highest}: the writer seems to have left 0 out",
+        fix="nothing, if your reader takes a missing label for 0, as protobuf does; else write the labels again",
+        sql=_UNWRITTEN,
+        needs=("kind", "value"),
         minimum=4,
     ),
     SetRule(

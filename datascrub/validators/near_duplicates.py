@@ -36,7 +36,7 @@ _PIXEL_DUPLICATES = f"""{_PIXELS}
 _PIXEL_CONFLICTS = f"""{_PIXELS}, labelled AS (
         SELECT number, {{field}}.hash AS hash, {{field}}.pixel_hash AS pixel_hash,
             coalesce({{label}}.text, {{label}}.value::VARCHAR, {{label}}.number::VARCHAR) AS label
-        FROM facts WHERE {{field}}.pixel_hash IN (SELECT pixel_hash FROM grouped) AND $task <> 'multilabel'
+        FROM facts WHERE {{field}}.pixel_hash IN (SELECT pixel_hash FROM grouped) AND {{is_alone}} AND $task <> 'multilabel'
         AND ({{label}}.value IS NULL OR NOT list_contains(CAST($ignore_labels AS BIGINT[]), {{label}}.value))
     ), told AS (
         SELECT pixel_hash, array_to_string(list(DISTINCT label ORDER BY label)[1:10], ', ') AS labels FROM labelled WHERE label IS NOT NULL

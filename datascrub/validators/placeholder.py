@@ -18,7 +18,7 @@ _PLACEHOLDERS = f"""
     WITH labelled AS (
         SELECT number, key, coalesce({{field}}.pixel_hash, {{field}}.hash) AS picture,
             coalesce({{label}}.text, {{label}}.value::VARCHAR, {{label}}.number::VARCHAR) AS label
-        FROM facts WHERE {{field}}.hash IS NOT NULL AND {{field}}.status = 'ok' AND $task = 'classification'
+        FROM facts WHERE {{field}}.hash IS NOT NULL AND {{is_alone}} AND {{field}}.status = 'ok' AND $task = 'classification'
         AND ({{label}}.value IS NULL OR NOT list_contains(CAST($ignore_labels AS BIGINT[]), {{label}}.value))
     ), counted AS (
         SELECT picture, label, count(*) AS copies FROM labelled WHERE label IS NOT NULL GROUP BY ALL

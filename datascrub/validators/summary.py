@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,12 +71,18 @@ def _add(made: Summary, rows: np.ndarray, block: np.ndarray) -> None:
     dtype = np.dtype(np.float32 if flat.dtype.name in _EXACT_IN_FLOAT32 else np.float64)
     height = max(1, _TILE_BYTES // (flat.shape[1] * dtype.itemsize))
     scratch = np.empty((min(height, len(flat)), flat.shape[1]), dtype)
-    for part, tile in _tiles(flat, dtype, height):
-        here = rows[part]
-        low, high = np.minimum.reduce(tile, axis=1), np.maximum.reduce(tile, axis=1)  # both are NaN where one value is
-        mean = np.add.reduce(tile, axis=1) / np.array(tile.shape[1], tile.dtype)
-        off = np.subtract(tile, mean[:, np.newaxis], out=scratch[: len(tile)])
-        deviation = np.sqrt(np.einsum("ij,ij->i", off, off) / tile.shape[1])
+    for start in range(0, len(flat), height):
+        part = slice(start, start + height)
+        here, stored, off = rows[part], flat[part], scratch[: len(flat[part])]
+        if flat.dtype != dtype:
+            np.copyto(off, stored, casting="unsafe")
+        tile = off if flat.dtype != dtype else stored
+        ends = stored if flat.dtype.kind in "biu" else tile  # whole numbers are compared faster as they are stored
+        low, high = (reduce(ends, axis=1).astype(dtype, copy=False) for reduce in (np.minimum.reduce, np.maximum.reduce))  # NaN where one value is
+        mean = np.add.reduce(tile, axis=1) / np.array(tile.shape[1], dtype)
+        np.subtract(tile, mean[:, np.newaxis], out=off)
+        # einsum would add up a long sample in another order when it is alone than in a batch.
+        deviation = np.sqrt(np.vecdot(off, off) / tile.shape[1])
         made.minimum[here], made.maximum[here], made.mean[here], made.deviation[here] = low, high, mean, deviation
         made.has_range[here] = True
         # A rounded mean would give equal values a deviation.
@@ -86,12 +91,6 @@ def _add(made: Summary, rows: np.ndarray, block: np.ndarray) -> None:
         # not (… < …): NaN is unsafe too
         for place in np.flatnonzero(~(np.maximum(-low, high) < _SAFE_MAGNITUDE)).tolist():
             _add_with_care(made, int(here[place]), flat[part][place])
-
-
-def _tiles(flat: np.ndarray, dtype: np.dtype, height: int) -> Iterator[tuple[slice, np.ndarray]]:
-    for start in range(0, len(flat), height):
-        part = slice(start, start + height)
-        yield part, np.ascontiguousarray(flat[part], dtype)
 
 
 def _add_with_care(made: Summary, row: int, values: np.ndarray) -> None:

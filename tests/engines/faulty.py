@@ -3,9 +3,11 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from datascrub.engines.scratch import scratch_in
 from datascrub.errors import SourceError
 
 
@@ -17,7 +19,7 @@ class Order:
     fault: str = ""
     deadline: float = 0.0
 
-    def is_stuck(self) -> bool:
+    def is_stuck(self, began: float) -> bool:
         return self.fault == "hang" and time.monotonic() > self.deadline
 
 
@@ -45,3 +47,27 @@ def stumble() -> None:
 
 def die(name: str) -> None:
     os.kill(os.getpid(), signal.Signals[name])
+
+
+def take(size: int) -> int:
+    return len(bytearray(size))
+
+
+def mumble(count: int, pause_s: float, tell: Callable[[int], None]) -> str:
+    for n in range(count):
+        tell(n)
+        time.sleep(pause_s)
+    return "done"
+
+
+def dawdle(count: int, pause_s: float) -> Iterator[int]:
+    for n in range(count):
+        yield n
+        time.sleep(pause_s)
+
+
+def scratch_and_wait(tmp: str, tell: Callable[[str], None]) -> None:
+    with scratch_in(tmp) as folder:
+        (Path(folder) / "shadow").mkdir()
+        tell(folder)
+        time.sleep(600)

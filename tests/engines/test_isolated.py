@@ -1,6 +1,7 @@
 """One call in a child: its results come back, its errors are raised, its death is told."""
 
 import os
+import time
 
 import pytest
 
@@ -43,3 +44,31 @@ def test_death_names_its_signal(name: str) -> None:
     with pytest.raises(ChildDiedError) as caught:
         call(faulty.die, name)
     assert caught.value.cause == name
+
+
+def test_child_tells_how_it_goes_on() -> None:
+    """What a call tells meanwhile is heard in order, and its result comes back; it may take longer than the silence that is borne."""
+    heard: list[int] = []
+    assert call(faulty.mumble, 10, 0.15, hear=heard.append, silence_s=1.0) == "done"
+    assert heard == list(range(10))
+
+
+@pytest.mark.parametrize("silence_s", [0.2])
+def test_silent_child_is_ended(silence_s: float) -> None:
+    """A child that gives no sign of life, at once or after a while, is ended: calls, calls that tell, and streams."""
+    heard: list[int] = []
+    for attempt in (
+        lambda: call(faulty.mumble, 2, 600.0, hear=heard.append, silence_s=silence_s),
+        lambda: call(time.sleep, 600.0, silence_s=silence_s),
+        lambda: heard.extend(stream(faulty.dawdle, 2, 600.0, silence_s=silence_s)),
+    ):
+        with pytest.raises(ChildDiedError) as caught:
+            attempt()
+        assert caught.value.cause == "timeout"
+    assert set(heard) <= {0}
+
+
+def test_reader_of_a_stream_may_take_its_time() -> None:
+    """Silence counts only while the next item is waited for: a slow consumer ends no child."""
+    for _ in stream(faulty.dawdle, 2, 0.0, silence_s=1.0):
+        time.sleep(1.2)

@@ -51,6 +51,16 @@ def test_a_bad_sample_is_named_by_its_row(bad: float) -> None:
     assert (seen.step, seen.way, seen.rows, seen.bad, seen.size) == (1, "input", (2,), 1, 24)
 
 
+def test_a_bad_sample_is_named_by_its_key() -> None:
+    """Where the order of the data is known, the sample is named by its key."""
+    x, y = data()
+    x[6, 2] = np.nan
+    guard = KerasFiniteGuard(action="record", keys=lambda batch: [f"row {row}" for row in range(4 * batch, 4 * batch + 4)])
+    fit(small(), guard, x, y)
+    assert guard.sightings[0].keys == ("row 6",)
+    assert "samples row 6" in str(guard.sightings[0])
+
+
 def test_a_sound_training_is_left_alone() -> None:
     """Nothing is seen, the weights are those of a training without a guard, and the layers have their own call again."""
     x, y = data()

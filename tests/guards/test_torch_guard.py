@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -149,6 +150,16 @@ def test_big_is_relative_to_the_type() -> None:
         guard = FiniteGuard(model, action="record")
         model(torch.full((2, 3), value, dtype=dtype))
         assert [seen.big for seen in guard.sightings] == ([6] if is_seen else [])
+
+
+def test_an_infinite_limit_lets_every_finite_number_pass() -> None:
+    """With big=math.inf what is finite is no sighting, however near to the end of its type; infinity is one."""
+    model = nn.Identity()
+    guard = FiniteGuard(model, big=math.inf, action="record")
+    model(torch.tensor([[65504.0, -65504.0]], dtype=torch.float16))
+    assert guard.sightings == []
+    model(torch.tensor([[torch.inf]], dtype=torch.float16))
+    assert guard.sightings[0].positive_inf == 1
 
 
 @pytest.mark.parametrize("deferred", [False, True])

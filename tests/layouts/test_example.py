@@ -132,6 +132,12 @@ def test_feature_of_another_kind(odd: bytes) -> None:
     assert "float" in problems[5].detail and columns["x"].values[5].tolist() == [1.0]
 
 
+def test_labels_of_another_kind_do_not_end_the_survey() -> None:
+    """Whole numbers on most records and bytes on a few: the labels met are the numbers."""
+    fit = Example().fit([Record(b"", example(label=[row])) for row in range(8)] + [Record(b"", example(label=[b"eight"]))])
+    assert fit is not None and fit.labels == tuple(range(8))
+
+
 def test_empty_list_of_another_kind_among_empty_ones() -> None:
     """In a batch of empty lists the one of another kind is still seen."""
     right = [example_with_empty("x", 2, field(1, field(1, b"n") + field(2, feature([1])))) for _ in range(5)]

@@ -116,3 +116,10 @@ def test_a_record_that_is_not_touched_is_none_without_a_problem() -> None:
     good = [raw(seed) for seed in range(3)]
     columns, problems = decode(Datum(), [good[0], None, good[2]], good)
     assert not problems and columns["data"].values[1] is None and columns["label"].values[1] is None
+
+
+def test_a_fork_with_further_fields_is_a_datum() -> None:
+    """Fields that a fork of Caffe added do not hide a Datum whose shape and data fit."""
+    further = b"\x52\x04name\x58\x07"  # 10: a text, 11: a number
+    layout, fit = choose(records([raw(seed, seed % 3) + further for seed in range(20)]), DataConfig())
+    assert (layout.name, fit.share) == (Datum.name, 1.0)

@@ -52,6 +52,6 @@ def test_no_memory_left_means_the_cpu(monkeypatch: pytest.MonkeyPatch, caplog: p
         return forward(piece, seed, place)
 
     monkeypatch.setattr(backend, "_forward", full)
-    monkeypatch.setattr(backend, "device", lambda: "cuda")
+    monkeypatch.setattr(backend, "device", lambda on: "cuda")
     np.testing.assert_allclose(backend.losses(block), reference.losses(block), rtol=1e-4)
     assert "no memory left" in caplog.text

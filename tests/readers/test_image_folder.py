@@ -670,3 +670,56 @@ def test_every_picture_of_the_corpus_is_a_sample(corpus: Path) -> None:
         assert scanned.survey.count == len(scanned.keys) > 0
         assert {part.code for part in scanned.parts} <= {"part-not-a-sample"}
         assert not scanned.problems()
+
+
+def test_a_list_with_numbers_that_are_no_integers(tmp_path: Path) -> None:
+    """A fraction or NaN behind a path is no part of its name: the picture is there, and its label is wrong."""
+    lay(tmp_path, "a.png", "b.png", "c.png", "d.png")
+    (tmp_path / "list").write_text("a.png 0\nb.png 1\nc.png 1.5\nd.png nan\n")
+    problems = Scanned(tmp_path / "list").problems()
+    assert problems == {
+        "c.png": ("record-unparsable", "line 3 ends in 1.5, and no integer label"),
+        "d.png": ("record-unparsable", "line 4 ends in nan, and no integer label"),
+    }
+
+
+def test_links_in_a_circle_end_nothing(tmp_path: Path) -> None:
+    """A link to itself and one that leads nowhere are named; the pictures beside them are scanned."""
+    lay(tmp_path, "a.png", "b.png")
+    (tmp_path / "self.png").symlink_to("self.png")
+    (tmp_path / "nowhere.png").symlink_to("gone.png")
+    scanned = Scanned(tmp_path)
+    assert scanned.keys == ["a.png", "b.png"]
+    assert {part.key for part in scanned.parts if part.code == "part-link-broken"} == {"self.png", "nowhere.png"}
+
+
+def test_one_odd_value_among_numbers(tmp_path: Path) -> None:
+    """A word, a fraction and NaN among integer labels are wrong, and no reason to take the column for text; a file in two rows is named."""
+    names = [f"{number:02}.png" for number in range(24)]
+    lay(tmp_path, *names)
+    labels = [str(number % 3) for number in range(24)]
+    labels[3], labels[5], labels[7] = "one", "1.5", "NaN"
+    rows = ["file_name,label", *(f"{name},{label}" for name, label in zip(names, labels, strict=True)), "09.png,2"]
+    (tmp_path / "metadata.csv").write_text("\n".join(rows) + "\n")
+    scanned = Scanned(tmp_path)
+    assert scanned.problems() == {"03.png": ("record-field-kind", "label is 'one', and a number in the other rows of the metadata")}
+    held = {key: value for batch in scanned.batches for key, value in zip(batch.keys, batch.columns["label"].values, strict=True)}
+    assert float(held["05.png"]) == 1.5
+    assert np.isnan(held["07.png"])
+    assert [part.key for part in scanned.parts if part.code == "part-duplicate-key"] == ["09.png"]
+
+
+def test_a_class_without_a_picture(tmp_path: Path) -> None:
+    """A class folder that holds a text alone is an empty class."""
+    lay(tmp_path, "cat/a.png", "cat/b.png", "dog/c.png")
+    (tmp_path / "owl").mkdir()
+    (tmp_path / "owl" / "readme.txt").write_text("no pictures yet")
+    assert [part.key for part in Scanned(tmp_path).parts if part.code == "part-empty"] == ["owl"]
+
+
+def test_pictures_that_no_line_names(tmp_path: Path) -> None:
+    """Pictures beside the listed ones that the list does not name are counted in one info."""
+    lay(tmp_path, "a.png", "b.png", "c.png", "d.png")
+    (tmp_path / "list.txt").write_text("a.png 0\nb.png 1\n")
+    (part,) = Scanned(tmp_path / "list.txt").parts
+    assert (part.code, part.says) == ("part-not-a-sample", "2 pictures beside those of the list are named by no line: c.png, d.png")

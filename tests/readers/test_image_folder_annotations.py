@@ -145,3 +145,22 @@ def test_classes_of_one_split(tmp_path: Path) -> None:
     assert {(part.code, part.key) for part in parts(tmp_path)} == {("part-class-missing", "train"), ("part-class-missing", "val")}
     (tmp_path / "train/owl").mkdir()
     assert {part.key for part in parts(tmp_path) if part.code == "part-class-missing"} == {"val"}
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "box", "codes"),
+    [
+        (40, 30, (1, 1, 20, 20), []),
+        (30, 40, (1, 1, 20, 20), []),  # as EXIF turns it
+        (100, 100, (1, 1, 90, 90), ["annotation-size-mismatch", "annotation-box-outside"]),
+        (0, 0, (1, 1, 20, 20), ["annotation-size-mismatch"]),
+    ],
+)
+def test_size_of_the_picture_counts(width: int, height: int, box: tuple[int, ...], codes: list[str]) -> None:
+    """What an annotation says of its picture's size is held against the picture, and boxes are judged by that."""
+    sides = dict(zip(("xmin", "ymin", "xmax", "ymax"), box, strict=True))
+    corners = "".join(f"<{side}>{value}</{side}>" for side, value in sides.items())
+    size = f"<size><width>{width}</width><height>{height}</height></size>"
+    data = f"<annotation>{size}<object><name>cat</name><bndbox>{corners}</bndbox></object></annotation>"
+    faults, _ = annotation_voc.faults_of(data.encode(), None, (40, 30))
+    assert [fault.code for fault in faults] == codes

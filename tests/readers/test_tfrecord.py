@@ -24,6 +24,7 @@ from datascrub.model import Batch, Limits, Part, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import CopyOptions, CopyReport
 from datascrub.readers.tfrecord import TFRecord
+from datascrub.readers.tfrecord_format import cutting, framing
 from tests.readers.tfrecord_bytes import example, frame, masked
 
 COPY = CopyOptions()
@@ -379,6 +380,33 @@ def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
     keys = [key for batch in batches for key in batch.keys]
     assert keys == [f"a.tfrecord#{n}" for n in range(20_000)] + [f"b.tfrecord#{n}" for n in range(10)]
     assert account(source, batch_size=7)[0] == keys
+
+
+def test_records_read_in_runs_are_those_read_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards, keys, sizes, offsets, problems, values and parts are the same, also around damage and where shards are cut by size."""
+    framed = [frame(record) for record in records(9000)]
+    framed[50] = framed[50][:-1] + bytes([framed[50][-1] ^ 1])  # the CRC of its payload
+    framed[3000] = bytes([framed[3000][0] ^ 4]) + framed[3000][1:]  # its length
+    framed[4000] = framed[4000][:20]  # cut, and written over
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(b"".join(framed) + bytes(40))
+    monkeypatch.setattr(cutting, "SHARD_BYTES", 85_050)
+    monkeypatch.setattr(cutting, "SHARD_RECORDS", 1000)
+
+    def told() -> list[object]:
+        batches, parts, shards = scan(path, batch_size=300)
+        each = [
+            (key, row, int(batch.sizes[at]), batch.offsets[at], batch.problems.get(at), str(batch.columns["label"].values[at]))
+            for batch in batches
+            if batch.offsets is not None
+            for at, (key, row) in enumerate(zip(batch.keys, batch.rows.tolist(), strict=True))
+        ]
+        return [shards, each, parts]
+
+    in_runs = told()
+    monkeypatch.setattr(framing, "_run", lambda *_: None)
+    assert told() == in_runs
+    assert len(in_runs[0]) >= 9 and len(in_runs[2]) > 1
 
 
 def test_only_the_rows_asked_for(tmp_path: Path) -> None:

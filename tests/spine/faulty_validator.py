@@ -42,7 +42,7 @@ def fail(value: float, company: int) -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
     elif value == ABRT:
         os.abort()
-    elif value == HANG:
+    elif value == HANG and "DATASCRUB_TEST_HURRY" not in os.environ:
         time.sleep(3600)
     elif value == MEMORY:
         raise MemoryError

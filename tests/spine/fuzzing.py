@@ -6,7 +6,7 @@ import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,20 +23,19 @@ from datascrub.spine.survey import make_plan, survey_source
 
 LIMIT_S = 60.0
 SCRATCH = "fuzz"
+SAY_EVERY = 500
 
 
 @dataclass
 class Input:
-    """One damaged copy: of which set, by which seed, in which folder. began: when it was handed out."""
+    """One damaged copy: of which set, by which seed, in which folder."""
 
     source: str
     seed: int
     folder: str
-    began: float = 0.0
 
-    def is_stuck(self) -> bool:
-        self.began = self.began or time.monotonic()
-        return time.monotonic() - self.began > LIMIT_S
+    def is_stuck(self, began: float) -> bool:
+        return time.monotonic() - began > LIMIT_S
 
 
 @dataclass
@@ -117,22 +116,36 @@ def _measured(run: RunFolder, plan: object, folder: Path) -> Iterator[dict[str, 
             yield vars(measure_shard(ShardTask(str(run.path), piece, tmp=str(folder))))
 
 
-def fuzz(sources: Sequence[Path], folder: Path, count: int, seed: int, workers: int = 2) -> tuple[Counter[str], list[str]]:
-    """(how many ended how, the faults: each with set and seed, so that it can be had again)."""
+def fuzz(
+    sources: Sequence[Path], folder: Path, count: int, seed: int, workers: int = 2, say: Callable[[str], None] | None = None
+) -> tuple[Counter[str], list[str]]:
+    """(how many ended how, the faults: each with its set and seed). say: hears of each fault, and now and then how far it is."""
     kinds: Counter[str] = Counter()
     faults: list[str] = []
+
+    def fault(task: Input | Outcome, what: str) -> None:
+        faults.append(f"{Path(task.source).name} seed {task.seed}: {what}")
+        if say is not None:
+            say(faults[-1])
 
     def again(died: Died) -> list[Input]:
         shutil.rmtree(folder / f"{SCRATCH}-{died.task.seed}", ignore_errors=True)
         is_fault = died.cause.startswith("raised ") or died.cause in ("timeout", "MemoryError")
         kinds["fault" if is_fault else f"child ended by {died.cause}"] += 1
         if is_fault:
-            faults.append(f"{Path(died.task.source).name} seed {died.task.seed}: {died.cause}")
+            fault(died.task, died.cause)
         return []
 
     inputs = (Input(str(sources[number % len(sources)]), seed * 1_000_003 + number, str(folder)) for number in range(count))
     for outcome in Local(workers, 2 << 30).map(try_one, inputs, again):
         kinds[outcome.kind] += 1
         if outcome.kind == "unaccounted":
-            faults.append(f"{Path(outcome.source).name} seed {outcome.seed}: {outcome.said}")
+            fault(outcome, outcome.said)
+        if say is not None and kinds.total() % SAY_EVERY == 0:
+            say(f"{kinds.total():,} of {count:,} inputs: {told(kinds)}")
     return kinds, faults
+
+
+def told(kinds: Counter[str]) -> str:
+    """The counts in one line."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())

@@ -109,6 +109,11 @@ def test_interrupt_keeps_what_is_measured(make_set: MakeSet, tmp_path: Path, roo
     assert f"interrupted by {signal.Signals(number).name}" in said
     assert "Traceback" not in said
     assert any(run.facts.glob("shard-*.parquet"))
+    environment = os.environ | {"PYTHONPATH": str(root), "DATASCRUB_TEST_HURRY": "1"}
+    undisturbed = [tmp_path / "whole" if word == tmp_path / "run" else word for word in words]
+    codes = [subprocess.run(each, env=environment, capture_output=True, check=False).returncode for each in (words, undisturbed)]
+    assert codes[0] == codes[1] != 4
+    assert same(Run.open(tmp_path / "run"), Run.open(tmp_path / "whole"))
 
 
 def test_worker_ends_with_its_parent(make_set: MakeSet, tmp_path: Path, root: Path) -> None:

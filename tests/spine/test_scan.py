@@ -191,3 +191,29 @@ def test_numbers_beside_the_samples_are_judged(make_set: MakeSet, tmp_path: Path
     run = datascrub.scan(source, out=tmp_path / "run")
     assert [(f.scope.value, f.key, f.code) for f in run.findings()] == [("part", "set.h5:mean", "part-not-finite")]
     assert run.summary["account"]["kept"] == 300
+
+
+NAMES = (
+    "shape", "dtype", "total", "first", "hash", "samples", "copies", "key", "number", "row", "file", "offset", "shard", "stamp", "image", "select",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_field_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """Words that stand in queries are names of fields like any other; a NaN under them is found, and its finding names the field."""
+    values = np.random.default_rng(3).normal(0, 1, (40, 4)).astype(np.float32)
+    values[7, 2] = np.nan
+    with h5py.File(tmp_path / "set.h5", "w") as file:
+        file[name], file["target"] = values, np.arange(40) % 2
+    run = datascrub.scan(tmp_path / "set.h5", out=tmp_path / "run")
+    assert [(f.key, f.field) for f in run.findings("values-not-finite")] == [("set.h5#7", name)]
+
+
+def test_names_that_differ_in_capitals_alone(tmp_path: Path) -> None:
+    """Names in SQL ignore the case of letters, and no field hides another."""
+    values = np.random.default_rng(3).normal(0, 1, (40, 4)).astype(np.float32)
+    values[7, 2] = np.nan
+    with h5py.File(tmp_path / "set.h5", "w") as file:
+        file["X"], file["x"] = np.ones((40, 4), np.float32) * np.arange(40, dtype=np.float32)[:, None], values
+    run = datascrub.scan(tmp_path / "set.h5", out=tmp_path / "run")
+    assert [(f.key, f.field) for f in run.findings("values-not-finite")] == [("set.h5#7", "x")]

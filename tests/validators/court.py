@@ -48,6 +48,7 @@ def judged(
         "key": np.array([f"#{row}" for row in range(count)], object),
         "file": nothing,
         "offset": np.ma.MaskedArray(np.zeros(count, np.int64), np.ones(count, bool)),
+        "stamp": nothing,
     }
     table.add(place, measured, count)
     table.write(run.shard_file(0), {"parts": []})

@@ -41,7 +41,8 @@ def judged(
     nothing: Any = np.full(len(files), None, object)
     offset = np.ma.MaskedArray(np.zeros(len(files), np.int64), np.ones(len(files), bool))
     shard, row = np.zeros(len(files), np.int32), np.arange(len(files))
-    table.add({"shard": shard, "row": row, "key": np.array(list(files), object), "file": nothing, "offset": offset}, measured, len(files))
+    place = {"shard": shard, "row": row, "key": np.array(list(files), object), "file": nothing, "offset": offset, "stamp": nothing}
+    table.add(place, measured, len(files))
     table.write(run.shard_file(0), {"parts": []})
     config = Config(DataConfig(), rules or {})
     return [finding for _, finding in Judge(run, RunPlan(plan), config).findings()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -39,12 +40,12 @@ def test_facts(backend: str) -> None:
 
 
 def test_findings(tmp_path: Path) -> None:
-    """NaN is an error that names the input; a finite value that overflows is a warning that names the layer; the others are silent."""
+    """NaN is an error that names the input; a finite value that overflows is one that names the layer; the others are silent."""
     block = np.random.default_rng(9).normal(size=(12, 3, 8, 8)).astype(np.float32)
     block[4, 2, 7, 7], block[9, 0, 0, 0] = np.nan, 1e25
     result = judged(tmp_path, column("data", block, Role.ARRAY))
     assert of(result, "network-loss-not-finite") == [(4, "error", "the loss is not finite, from the input on")]
-    assert of(result, "network-overflows") == [(9, "warning", "the values are finite, but float32 overflows: first in layer loss")]
+    assert of(result, "network-overflows") == [(9, "error", "the values are finite, but float32 overflows: first in layer loss")]
 
 
 def test_encoded_images_take_part() -> None:
@@ -65,6 +66,35 @@ def photo(seed: int) -> bytes:
     made = io.BytesIO()
     Image.fromarray((soft + random.normal(0, 7, soft.shape)).clip(0, 255).astype(np.uint8)).save(made, "JPEG", quality=90)
     return made.getvalue()
+
+
+def test_facts_do_not_depend_on_the_batch() -> None:
+    """Alone and among others, a large picture has the same facts to the last bit, its steps too."""
+    values = [photo(seed) for seed in range(5)]
+    validator = DummyNetwork(backward=True, precisions=("float16", "bfloat16"))
+    together = validator.measure(column("image", values, kind=Kind.ENCODED))
+    for row, value in enumerate(values):
+        alone = validator.measure(column("image", [value], kind=Kind.ENCODED))
+        assert {name: column[0] for name, column in alone.items()} == {name: column[row] for name, column in together.items()}
+
+
+def test_depth_is_asked_for(tmp_path: Path) -> None:
+    """Gradient, magnitude and half precision are measured where asked for, else NULL; a gradient that ends before the loss does is an error."""
+    block = np.random.default_rng(9).normal(size=(12, 3, 8, 8)).astype(np.float32)
+    block[4, 2, 7, 7], block[9, 0, 0, 0] = np.nan, 1e12
+    deep = ("network_gradient", "network_gradient_finite", "network_peak", "network_compared", "preprocess_status")
+    shallow = DummyNetwork().measure(column("data", block, Role.ARRAY))
+    assert [shallow[name].tolist() for name in deep] == [[None] * 12] * 5
+    assert [row for row, half in enumerate(shallow["network_half"].tolist()) if half is not None] == [9]
+    findings = [
+        (finding.code, finding.severity.value)
+        for row in (3, 4, 9)
+        for finding in DummyNetwork(backward=True, precisions=("float16", "bfloat16")).check(block[row])
+    ]
+    assert findings == [("network-loss-not-finite", "error"), ("network-gradient-not-finite", "error"), ("network-overflows-half", "warning")]
+    (gradient, half) = DummyNetwork(backward=True, precisions=("float16", "bfloat16")).check(block[9])
+    assert re.fullmatch(r"the loss \S+e\+2\d is finite, its gradient is not \(largest number on the way: \S+\)", gradient.message)
+    assert half.message.endswith("not in half precision: float16 (cast), bfloat16 (gradient)")
 
 
 def test_a_qr_code_among_photos_stands_out(tmp_path: Path) -> None:

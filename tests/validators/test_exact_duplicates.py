@@ -83,3 +83,15 @@ def test_blank_arrays_are_no_duplicates(tmp_path: Path) -> None:
     block = RANDOM.normal(size=(20, 8))
     block[3:6] = 0
     assert codes(judged(tmp_path, column("data", block, Role.ARRAY))) == {(row, "array-constant") for row in (3, 4, 5)}
+
+
+def test_a_sample_is_all_of_its_fields(tmp_path: Path) -> None:
+    """One picture under two questions, one mask under many texts, one camera under many pictures: none is a copy, and no label conflicts."""
+    labels = column("label", np.arange(20) % 2)
+    questions = column("question", [f"what is it, number {row}?" for row in range(20)], Role.TEXT, Kind.TEXT)
+    assert codes(judged(tmp_path / "a", data((5, 2), (8, 3)), questions, labels)) == set()
+    shared = column("camera", np.tile(np.linspace(0, 1, 8), (20, 1)), Role.ARRAY)
+    found = codes(judged(tmp_path / "b", shared, data(), labels))
+    assert not {code for _, code in found} & {"exact-duplicate", "duplicate-label-conflict", "duplicates-in-most-samples"}
+    same = column("question", ["what is it?"] * 20, Role.TEXT, Kind.TEXT)
+    assert (5, "duplicate-label-conflict") in codes(judged(tmp_path / "c", data((5, 2)), same, labels))

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 import segno
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from datascrub.validators import ImageQrCode
 from tests.media.drawn import encoded, jpeg, picture
@@ -73,3 +73,12 @@ def test_text_is_printable_and_bounded() -> None:
     (finding,) = ImageQrCode().check(encoded(code("a\x1b[31m\u202eb" + "x" * 300), "PNG"))
     assert finding.evidence["qr_text"].isprintable()
     assert len(finding.evidence["qr_text"]) < 210
+
+
+def test_code_on_a_page() -> None:
+    """A small code on a page that is blank but for a line of text is all that the picture shows."""
+    page = Image.new("RGB", (480, 640), "white")
+    page.paste(code().resize((150, 150)).convert("RGB"), (160, 300))
+    ImageDraw.Draw(page).text((100, 60), "Scan to open the shop", fill="black")
+    (finding,) = ImageQrCode().check(encoded(page, "JPEG", quality=90))
+    assert (finding.code, finding.severity.value) == ("image-qr-code", "error")

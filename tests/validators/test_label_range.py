@@ -154,6 +154,23 @@ def test_declared_name_without_a_sample(tmp_path: Path) -> None:
     assert codes(judged(tmp_path / "b", text, classes=("cat", "dog"))) == set()
 
 
+@pytest.mark.parametrize("stray", [1000, -1, 0])
+def test_one_wrong_label_among_one_based_ones(tmp_path: Path, stray: int) -> None:
+    """20 classes counted from 1: the one label that is wrong whatever the base is blamed, and no sample of class 20."""
+    values = np.arange(400) % 20 + 1
+    values[57] = stray
+    said = labels(tmp_path, values, classes=20)
+    assert (None, "label-one-based") in said
+    assert {number for number, code in said if code == "label-out-of-range"} == ({57} if stray else set())
+
+
+def test_zero_based_labels_with_a_stray(tmp_path: Path) -> None:
+    """Labels from 0 with one that is the number of classes are zero-based, and that one is out of range."""
+    values = np.arange(400) % 20
+    values[57] = 20
+    assert labels(tmp_path, values, classes=20) == {(57, "label-out-of-range")}
+
+
 def test_rare_class(tmp_path: Path) -> None:
     """3 samples of 500 in a third class are rare: an info about the set; 50 are not."""
     values = np.arange(500) % 2
@@ -189,6 +206,16 @@ def test_missing(tmp_path: Path) -> None:
     some = [np.array(row % 2) for row in range(10)]
     assert labels(tmp_path / "a", [*some[:4], None, *some[5:]]) == {(4, "label-missing")}
     assert (None, "label-missing") in labels(tmp_path / "b", [None] * 8 + some[:2])
+
+
+def test_a_zero_that_was_not_written(tmp_path: Path) -> None:
+    """Half the set without a label and the other half labelled 1: a writer left the zeros out; it is said once, and blames nobody."""
+    values = [np.array(row % 2) if row % 2 else None for row in range(40)]
+    said = labels(tmp_path / "a", values)
+    assert (None, "label-zero-unwritten") in said
+    assert not [number for number, _ in said if number is not None]
+    values[0] = np.array(0)
+    assert (None, "label-zero-unwritten") not in labels(tmp_path / "b", values)
 
 
 def test_text_labels(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DATA_NAMES = frozenset({"data", "x", "image", "images", "img", "imgs", "features", "feature", "input", "inputs", "pixels"})
 LABEL_NAMES = frozenset({"label", "labels", "y", "target", "targets"})
 _DEPTH = 64  # groups below one another; deeper ones are made to exhaust a program
-_OBJECTS = 100_000  # datasets of one file that are looked at
+_OBJECTS = 500_000  # datasets of one file that are looked at; a file of more is made to exhaust memory
 _CLAIM_BYTES = 256 << 20
 """a dataset below this size is read as it is, written or not"""
 _UNWRITTEN = 1000
@@ -91,9 +91,13 @@ class _Walk:
                 continue
             if isinstance(item, h5py.Group):
                 yield from self.datasets(item, path + "/", depth + 1)
-            elif isinstance(item, h5py.Dataset) and not self._is_seen(item) and self._count < _OBJECTS:
+            elif isinstance(item, h5py.Dataset) and not self._is_seen(item):
                 self._count += 1
-                yield path, item
+                if self._count <= _OBJECTS:
+                    yield path, item
+                elif self._count == _OBJECTS + 1:
+                    says = f"holds more than {_OBJECTS:,} datasets; those from here on are not read"
+                    self.parts.append(Part("part-too-large", f"{self.file.key}:{path}", says, file=self.file.key, lost_bytes=None, lost_records=None))
 
     def _is_seen(self, item: Any) -> bool:
         import h5py

@@ -25,7 +25,7 @@ from datascrub.readers.placing import Placer
 
 
 @dataclass
-class _Account:
+class Account:
     """What the copy holds so far. lost: rows that nobody dropped and that can't be read."""
 
     kept: int = 0
@@ -37,14 +37,18 @@ class _Account:
     stale: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def report(self, what: str = "rows") -> CopyReport:
+        notes = [*self.notes, *([f"{self.lost} {what} that can't be read are not in the copy"] if self.lost else [])]
+        return CopyReport(self.kept, self.dropped, self.digest.hexdigest(), tuple(self.written), tuple(self.stale), tuple(notes))
+
 
 def copy_files(
     source: Path, destination: Path, plan: Plan, drop: frozenset[str], options: CopyOptions, limits: Limits, progress: Callable[[int], None]
 ) -> CopyReport:
     """Write the copy. Raises CopyError where a file can't be read or written."""
-    account, placer, is_one = _Account(), Placer(options.link), source.is_file() and not is_list(source)
+    account, placer, is_one = Account(), Placer(options.link), source.is_file() and not is_list(source)
     try:
-        for name, each in _named(source, account, options):
+        for name, each in named(source, account, options):
             target = destination if is_one else destination / name
             target.parent.mkdir(parents=True, exist_ok=True)
             table = open_table(each, plan.fields, limits, source)
@@ -57,7 +61,7 @@ def copy_files(
                 table.close()
         if not is_one:
             destination.mkdir(parents=True, exist_ok=True)
-            _copy_beside(source, destination, account, options, placer)
+            copy_beside(source, destination, account, options, placer)
     except OSError as error:
         raise CopyError(
             f"the copy could not be made: {error.strerror or error}", fix="check room and permissions, and run the command again"
@@ -65,12 +69,10 @@ def copy_files(
     account.notes += placer.notes()
     if options.only_changed and account.unchanged:
         account.notes.append(f"{account.unchanged} unchanged files are not in the copy")
-    if account.lost:
-        account.notes.append(f"{account.lost} rows that can't be read are not in the copy")
-    return CopyReport(account.kept, account.dropped, account.digest.hexdigest(), tuple(account.written), tuple(account.stale), tuple(account.notes))
+    return account.report()
 
 
-def _named(source: Path, account: _Account, options: CopyOptions) -> Iterator[tuple[str, HDF5File]]:
+def named(source: Path, account: Account, options: CopyOptions) -> Iterator[tuple[str, HDF5File]]:
     """(name in the copy, file), in the order in which the copy will be read back."""
     found: list[tuple[str, HDF5File]] = []
     taken: set[str] = set()
@@ -90,7 +92,7 @@ def _named(source: Path, account: _Account, options: CopyOptions) -> Iterator[tu
     yield from found
 
 
-def _leave_out(part: Part, account: _Account, options: CopyOptions) -> None:
+def _leave_out(part: Part, account: Account, options: CopyOptions) -> None:
     if part.code == "part-unreadable" and not options.drop_unreadable:
         raise CopyError(f"{part.key} {part.says}", fix="make it readable, or leave it out with --drop-unreadable")
     if part.code not in ("part-hidden", "part-not-a-sample", "part-duplicate-key"):
@@ -98,7 +100,7 @@ def _leave_out(part: Part, account: _Account, options: CopyOptions) -> None:
 
 
 def _copy_file(
-    table: Table, target: Path, drop: frozenset[str], options: CopyOptions, placer: Placer, account: _Account, progress: Callable[[int], None]
+    table: Table, target: Path, drop: frozenset[str], options: CopyOptions, placer: Placer, account: Account, progress: Callable[[int], None]
 ) -> None:
     key = table.file.key
     keep = np.fromiter((numbered(key, row) not in drop for row in range(table.length)), bool, table.length)
@@ -111,6 +113,7 @@ def _copy_file(
             if keep[row]:
                 digests.append(digest)
         keep[start:stop] &= readable
+        progress(int(keep[start:stop].sum()))
     kept = int(keep.sum())
     is_whole = kept == table.length and table.opened.cut is None
     account.dropped += table.length - kept
@@ -122,17 +125,16 @@ def _copy_file(
         placer.place(table.file.path, target)
     else:
         try:
-            write_rows(table, target, keep, account.notes, account.stale)
+            write_rows(table, target, keep, account.notes, account.stale, lambda: progress(0))
         except FAILURES as error:
             raise CopyError(f"{key} could not be written without its dropped rows: {error}", fix="leave the file out of the source") from error
     account.kept += kept
     for digest in digests:
         account.digest.update(digest)
     account.written.append(target.name if target.parent == target else key)
-    progress(kept)
 
 
-def _copy_beside(source: Path, destination: Path, account: _Account, options: CopyOptions, placer: Placer) -> None:
+def copy_beside(source: Path, destination: Path, account: Account, options: CopyOptions, placer: Placer) -> None:
     """The files of the folder that are no HDF5, and a list that names the copies."""
     if is_list(source):
         names = [path.relative_to(destination).as_posix() for path in sorted(destination.rglob("*")) if path.is_file()]

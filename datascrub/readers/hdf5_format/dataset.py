@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datascrub.media.sniff import sniff
+from datascrub.readers.hdf5_format.heaps import Heaps
 from datascrub.readers.hdf5_format.open import FAILURES
 
 if TYPE_CHECKING:
@@ -111,13 +112,18 @@ class Stored:
 
     def _holds_pictures(self) -> bool:
         """Whether most of some rows begin as an encoded image does."""
+        if self.is_scalar:
+            try:
+                return sniff(as_bytes(self.dataset[()])).is_image
+            except FAILURES:
+                return False
         if not self.length:
             return False
         rows = sorted({0, self.length // 2, self.length - 1})
         held = 0
         for row in rows:
             try:
-                held += sniff(_bytes(self.dataset[row])).is_image
+                held += sniff(as_bytes(self.raw(row, row + 1)[0])).is_image
             except FAILURES:
                 continue
         return held * 2 > len(rows)
@@ -130,20 +136,29 @@ class Stored:
             if block.size:
                 self.dataset.read_direct(block, np.s_[start:stop])
             return _plain(block, self.dtype)
-        values = self.dataset[start:stop]
+        values = self.raw(start, stop)
         if self.form is Form.NUMBERS:
             return _plain(np.ascontiguousarray(values, self.element.newbyteorder("=")), self.dtype)
         if self.form is Form.BFLOAT16:
             return (np.ascontiguousarray(values).view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(count, *self.shape)
         if self.form is Form.TEXT:
-            return [_text(value) for value in values]
+            return [as_text(value) for value in values]
         if self.form is Form.PICTURES:
-            return [_bytes(value) for value in values]
+            return [as_bytes(value) for value in values]
         return list(values)
 
     def raw(self, start: int, stop: int) -> Any:
-        """Rows as h5py gives them, for a copy or a digest."""
+        """Rows as h5py gives them, for a copy or a digest. Raises what h5py raises, and OSError in place of a read that would never end."""
+        if self._heaps is not None:
+            self._heaps.check(start, stop)
         return self.dataset[start:stop]
+
+    @cached_property
+    def _heaps(self) -> Heaps | None:
+        import h5py
+
+        is_varied = h5py.check_vlen_dtype(self.element) is not None or getattr(h5py.check_string_dtype(self.element), "length", 0) is None
+        return Heaps(self.dataset) if is_varied and not self.is_scalar and not self.dataset.is_virtual else None
 
     def is_contiguous(self) -> bool:
         return bool(self.dataset.id.get_create_plist().get_layout() == _CONTIGUOUS)
@@ -200,11 +215,11 @@ def _plain(block: np.ndarray, dtype: np.dtype[Any] | None) -> np.ndarray:
     return block.astype(dtype)
 
 
-def _bytes(value: Any) -> bytes:
+def as_bytes(value: Any) -> bytes:
     return bytes(value.tobytes()) if isinstance(value, (np.ndarray, np.generic)) else bytes(value)
 
 
-def _text(value: Any) -> str | bytes:
+def as_text(value: Any) -> str | bytes:
     raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
     try:
         return raw.decode("utf-8")

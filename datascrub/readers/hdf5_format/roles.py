@@ -44,7 +44,7 @@ def fields_of(files: Sequence[Sequence[Stored]], data: DataConfig) -> tuple[Fiel
         raise UsageError(f"data.roles names {unknown[0]}, which is no dataset along the samples' axis", fix=f"fields: {', '.join(sorted(seen))}")
     holders = sum(bool(file) for file in files)
     fields = (_field(name, seen[name], holders) for name in sorted(seen))
-    return tuple(_declared(field, data.roles.get(field.name)) for field in fields)
+    return tuple(declared_role(field, data.roles.get(field.name)) for field in fields)
 
 
 def _field(name: str, held: Sequence[Stored], files: int) -> Field:
@@ -54,14 +54,13 @@ def _field(name: str, held: Sequence[Stored], files: int) -> Field:
     required = (REQUIRED,) if len(held) * 2 > files else ()
     if is_carried(same[0]):
         return Field(name, Role.IGNORE, Kind.ARRAY, declared=required)
-    words = _words(name)
+    words = words_of(name)
     if form is Form.TEXT:
-        role = Role.LABEL if _LABELS & set(words[-1:]) else Role.ID if _IDS & set(words[-1:]) else Role.TEXT
-        return Field(name, role, Kind.TEXT, declared=required)
+        return Field(name, text_role(words), Kind.TEXT, declared=required)
     is_mask = any("mask" in word or word.startswith("segment") for word in words)
     if form is Form.PICTURES:
         return Field(name, Role.MASK if is_mask else Role.IMAGE, Kind.ENCODED, declared=required)
-    role = _number_role(words, shape, dtype, is_mask=is_mask)
+    role = number_role(words, shape, dtype, is_mask=is_mask)
     if form is Form.RAGGED:
         shape, dtype = None, _agreed([stored.ragged for stored in same])
     elif shape is not None and role in (Role.LABEL, Role.WEIGHT, Role.ID) and math.prod(shape) == 1:
@@ -74,14 +73,18 @@ def _agreed(values: Sequence[Any]) -> Any:
     return first if count * 100 >= len(values) * 99 else None
 
 
-def _words(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
     words = [word for word in re.split(r"[_\-. ]+", base_name(name)) if word]
     while len(words) > 1 and words[-1] in _SPLITS:
         words.pop()
     return words
 
 
-def _number_role(words: Sequence[str], shape: tuple[int, ...] | None, dtype: np.dtype[Any] | None, *, is_mask: bool) -> Role:
+def text_role(words: Sequence[str]) -> Role:
+    return Role.LABEL if _LABELS & set(words[-1:]) else Role.ID if _IDS & set(words[-1:]) else Role.TEXT
+
+
+def number_role(words: Sequence[str], shape: tuple[int, ...] | None, dtype: np.dtype[Any] | None, *, is_mask: bool) -> Role:
     last = set(words[-1:])
     is_single = shape is not None and math.prod(shape) == 1
     is_whole = dtype is not None and dtype.kind in "iub"
@@ -109,7 +112,7 @@ def _is_picture(shape: tuple[int, ...] | None, dtype: np.dtype[Any] | None) -> b
     return len(sides) == 2 and min(sides) >= _LEAST_SIDE
 
 
-def _declared(field: Field, role: Role | None) -> Field:
+def declared_role(field: Field, role: Role | None) -> Field:
     """The field under the role that its owner gives it; bytes that are called images are encoded images."""
     if role is None:
         return field

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,8 @@ _SCALE_LINKS = (b"DIMENSION_LIST", b"REFERENCE_LIST")
 _VIRTUAL = 3  # H5D_VIRTUAL
 
 
-def write_rows(table: Table, target: Path, keep: np.ndarray, notes: list[str], stale: list[str]) -> None:
-    """keep: (length,) bool. notes, stale: what could not be carried over is said there."""
+def write_rows(table: Table, target: Path, keep: np.ndarray, notes: list[str], stale: list[str], pulse: Callable[[], None]) -> None:
+    """keep: (length,) bool. notes, stale: what could not be carried over is said there. pulse: called again and again, to show that it goes on."""
     import h5py
 
     handle = table.opened.handle
@@ -38,7 +38,7 @@ def write_rows(table: Table, target: Path, keep: np.ndarray, notes: list[str], s
     ]
     access.set_libver_bounds(low, h5py.h5f.LIBVER_LATEST)
     with h5py.File(h5py.h5f.create(os.fsencode(target), h5py.h5f.ACC_EXCL, fcpl=plist, fapl=access)) as made:
-        writer = _Writer(table, made, keep, notes, stale)
+        writer = _Writer(table, made, keep, notes, stale, pulse)
         writer.group(handle, made, "")
         writer.attach_scales()
     _user_block(table, target)
@@ -56,8 +56,8 @@ def _user_block(table: Table, target: Path) -> None:
 class _Writer:
     """Walks the source and writes each object once, whatever the number of links to it."""
 
-    def __init__(self, table: Table, made: h5py.File, keep: np.ndarray, notes: list[str], stale: list[str]) -> None:
-        self.table, self.made, self.keep, self.notes, self.stale = table, made, keep, notes, stale
+    def __init__(self, table: Table, made: h5py.File, keep: np.ndarray, notes: list[str], stale: list[str], pulse: Callable[[], None]) -> None:
+        self.table, self.made, self.keep, self.notes, self.stale, self.pulse = table, made, keep, notes, stale, pulse
         self._places: dict[tuple[Any, ...], str] = {}
         self._datasets: list[tuple[str, h5py.Dataset]] = []
 
@@ -66,7 +66,7 @@ class _Writer:
         import h5py
 
         self._is_written(source, made.name)
-        _attributes(source, made)
+        copy_attributes(source, made)
         try:
             names = list(source)
         except FAILURES as error:
@@ -153,9 +153,10 @@ class _Writer:
             self.stale.append(f"{self.table.file.key}:{stored.name}: references point to objects of the source")
         at = 0
         for values in _kept_blocks(stored, keep):
+            self.pulse()
             _write(dataset, at, values)
             at += len(values)
-        _attributes(source, dataset)
+        copy_attributes(source, dataset)
 
     def attach_scales(self) -> None:
         """Dimension scales of the source's datasets, attached to the copies of them."""
@@ -234,7 +235,7 @@ def _exchange(dataset: h5py.Dataset, start: int, stop: int, values: np.ndarray |
     return block
 
 
-def _attributes(source: Any, made: Any) -> None:
+def copy_attributes(source: Any, made: Any) -> None:
     """The attributes of an object, in their own types; those that bind dimension scales are made anew."""
     import h5py
 

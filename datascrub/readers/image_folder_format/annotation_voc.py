@@ -64,8 +64,8 @@ class _Reader:
         self._text.clear()
 
 
-def faults_of(data: bytes, class_names: tuple[str, ...] | None) -> tuple[list[Fault], int]:
-    """(what is wrong, number of objects) of a file."""
+def faults_of(data: bytes, class_names: tuple[str, ...] | None, real: tuple[int, int] | None = None) -> tuple[list[Fault], int]:
+    """(what is wrong, number of objects) of a file. real: (width, height) of its picture, where known: they count, and not what <size> says."""
     reader = _Reader()
     try:
         reader.read(data)
@@ -77,6 +77,11 @@ def faults_of(data: bytes, class_names: tuple[str, ...] | None) -> tuple[list[Fa
         return [Fault("annotation-unparsable", "", f"the root element is {reader.root[:40]!r}, not 'annotation'")], 0
     width, height = (_number(reader.size.get(side, "")) or 0.0 for side in ("width", "height"))
     found: list[Fault] = []
+    if real is not None and (width, height) not in (real, real[::-1]):  # turned by EXIF, width and height change places
+        if reader.size:
+            says = f"<size> says {width:g} x {height:g}, the picture has {real[0]} x {real[1]}"
+            found.append(Fault("annotation-size-mismatch", "", says))
+        width, height = real
     repeats = Repeats()
     for number, each in enumerate(reader.objects, 1):
         where = f"line {each.line}, object {number}"

@@ -13,10 +13,11 @@ from typing import Any
 
 from datascrub.config import DataConfig
 from datascrub.keys import raw_of, text_of
+from datascrub.media.header import HEAD_BYTES, size_in_header
 from datascrub.model import Limits, Part
 from datascrub.readers.image_folder_format import annotation_coco, annotation_voc, annotation_yolo
 from datascrub.readers.image_folder_format.annotation_faults import Fault, Sorter
-from datascrub.readers.image_folder_format.files import read_file
+from datascrub.readers.image_folder_format.files import head_of, read_file
 from datascrub.readers.image_folder_format.names import is_hidden, says_image, stem_of, suffix_of
 
 SUFFIXES = {"yolo": b".txt", "voc": b".xml", "coco": b".json"}
@@ -70,11 +71,12 @@ class Annotations:
         folder = os.path.normpath(os.path.join(self.pictures, os.path.dirname(inside)))
         return stem_of(os.path.basename(inside)) in self._stems(folder)
 
-    def _pictures_in(self, folder: bytes) -> frozenset[bytes]:
+    def _pictures_in(self, folder: bytes) -> dict[bytes, bytes]:
+        """Stem -> name of the pictures of a folder."""
         try:
-            return frozenset(stem_of(name) for name in os.listdir(os.path.join(self._root, folder)) if says_image(name))
+            return {stem_of(name): name for name in sorted(os.listdir(os.path.join(self._root, folder))) if says_image(name)}
         except OSError:
-            return frozenset()
+            return {}
 
     def parts(self, data: DataConfig, limits: Limits, picture_count: int) -> Iterator[Part]:
         """Everything that is wrong with the annotations."""
@@ -88,7 +90,7 @@ class Annotations:
                 says = problem.detail if problem is not None else "can't be read"
                 yield Part("part-unreadable", key, f"an annotation file: {says}", file=key, lost_bytes=None)
                 continue
-            faults, objects = self._faults(content, data, class_count)
+            faults, objects = self._faults(file, content, data, class_count)
             if self.form != "coco" and not self.has_picture(file):
                 faults = [Fault("annotation-orphan", "", "its picture (image) is missing"), *faults]
             elif self.form != "coco":
@@ -100,9 +102,16 @@ class Annotations:
         yield from sorter.rest()
         yield from self._told_once(counts, first_empty, picture_count)
 
-    def _faults(self, content: bytes, data: DataConfig, class_count: int | None) -> tuple[list[Fault], int]:
+    def _size(self, file: bytes) -> tuple[int, int] | None:
+        """(width, height) of the picture of an annotation file, by its header; None where it is not there, or tells nothing."""
+        inside = os.path.relpath(file, self.place)
+        folder = os.path.normpath(os.path.join(self.pictures, os.path.dirname(inside)))
+        name = self._stems(folder).get(stem_of(os.path.basename(inside)))
+        return None if name is None else size_in_header(head_of(os.path.join(self._root, folder, name), HEAD_BYTES) or b"")
+
+    def _faults(self, file: bytes, content: bytes, data: DataConfig, class_count: int | None) -> tuple[list[Fault], int]:
         if self.form == "voc":
-            return annotation_voc.faults_of(content, data.classes if isinstance(data.classes, tuple) else None)
+            return annotation_voc.faults_of(content, data.classes if isinstance(data.classes, tuple) else None, self._size(file))
         if self.form == "coco":
             return annotation_coco.faults_of(content, self._exists)
         return annotation_yolo.faults_of(content.decode("utf-8-sig", "replace"), class_count)

@@ -1,12 +1,14 @@
 """A list file as Caffe reads it: on each line the path of a picture, white space, and an integer label."""
 
 # Paths are bytes here, for foreign names need not decode, and pathlib takes no bytes.
-# ruff: noqa: PTH100, PTH109, PTH110, PTH113, PTH116, PTH118, PTH119, PTH120
+# ruff: noqa: PTH208, PTH100, PTH109, PTH110, PTH113, PTH116, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
 import os
 import re
+from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -24,24 +26,27 @@ from datascrub.plan import Plan
 from datascrub.readers.base import Survey
 from datascrub.readers.image_folder_format.entries import SHARD_SAMPLES, Entry, Listing
 from datascrub.readers.image_folder_format.files import head_of, size_of
-from datascrub.readers.image_folder_format.names import is_image_by_content, says_image
+from datascrub.readers.image_folder_format.names import is_hidden, is_image_by_content, says_image
 
 _PROBED = 200
 _LOOKED_AT = 1 << 16
-_MISSING_NAMED = 100
+_MISSING_NAMED, _UNLISTED_NAMED = 100, 3
 _ANCESTORS = 8
 _LINE = re.compile(rb"(?s)(.*\S)[ \t]+([+-]?\d{1,18})[ \t]*")
+_NO_INTEGER = re.compile(rb"(?is)(.*\S)[ \t]+([+-]?(?:\d+\.\d*|\.\d+|\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?))")
+"""a number behind a path, which Caffe would read as the integer that it begins with, or as 0"""
 IMAGE = Field("image", Role.IMAGE, Kind.ENCODED, declared=("extension", "format"))
 LABEL = Field("label", Role.LABEL, Kind.ARRAY, "int64", ())
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line: its number from 0, path, label (None where no integer ends it)."""
+    """A line: its number from 0, path, label (None where no integer ends it; wrong: the number that ends it instead)."""
 
     number: int
     path: bytes
     label: int | None
+    wrong: bytes | None = None
 
 
 def parse(number: int, raw: bytes) -> Line | None:
@@ -50,6 +55,8 @@ def parse(number: int, raw: bytes) -> Line | None:
     match = _LINE.fullmatch(text)
     if match:
         return Line(number, match[1], int(match[2]))
+    if match := _NO_INTEGER.fullmatch(text):
+        return Line(number, match[1], None, match[2])
     return Line(number, text, None) if text else None
 
 
@@ -141,7 +148,11 @@ class ListFile(Listing):
 
     def shards(self, plan: Plan) -> Iterator[Shard | Part]:
         number = first = missing = 0
+        listed: dict[bytes, array[int]] = defaultdict(lambda: array("Q"))
         for batch in _batched(self._placed()):
+            for _, line in batch:
+                folder, name = os.path.split(self._file(plan, line))
+                listed[folder].append(xxhash.xxh3_64_intdigest(name))
             skip = [at for at, (_, line) in enumerate(batch) if not os.path.lexists(self._file(plan, line))]
             for at in skip:
                 missing += 1
@@ -160,6 +171,22 @@ class ListFile(Listing):
                 f"{rest:,} more pictures that the list names are not there",
                 lost_records=rest,
             )
+        yield from self._unlisted(listed)
+
+    def _unlisted(self, listed: Mapping[bytes, array[int]]) -> Iterator[Part]:
+        """Pictures beside those of the list, in the same folders, that it does not name."""
+        count, examples = 0, list[str]()
+        for folder, names in sorted(listed.items()):
+            known = np.unique(np.array(names, np.uint64))
+            for name in _pictures_in(folder):
+                place = np.searchsorted(known, hashed := np.uint64(xxhash.xxh3_64_intdigest(name)))
+                if place == len(known) or known[place] != hashed:
+                    count += 1
+                    examples += [text_of(name, is_path=True)] if len(examples) < _UNLISTED_NAMED else []
+        if count:
+            named = ", ".join(map(printable, examples)) + (", …" if count > len(examples) else "")
+            says = f"{count:,} pictures beside those of the list are named by no line: {named}"
+            yield Part("part-not-a-sample", text_of(self._name, is_path=True), says, {"count": count})
 
     def _missing(self, plan: Plan, line: Line) -> Part:
         says = f"line {line.number + 1:,} of {printable(text_of(self._name, is_path=True))} names it, and it is not there"
@@ -195,7 +222,8 @@ class ListFile(Listing):
                 yield raw
 
     def _entry(self, plan: Plan, line: Line) -> Entry:
-        says = f"line {line.number + 1:,} ends in no integer label"
+        met = "" if line.wrong is None else f"{line.wrong.decode('ascii')}, and "
+        says = f"line {line.number + 1:,} ends in {met}no integer label"
         problem = None if line.label is not None else Problem("record-unparsable", says)
         return Entry(self._key(plan, line), self._file(plan, line), line.path, None, line.label, problem)
 
@@ -225,6 +253,13 @@ def _raw_lines(path: bytes, offset: int) -> Iterator[bytes]:
     with Path(os.fsdecode(path)).open("rb") as file:
         file.seek(offset)
         yield from file
+
+
+def _pictures_in(folder: bytes) -> list[bytes]:
+    try:
+        return sorted(name for name in os.listdir(folder or b".") if says_image(name) and not is_hidden(name))
+    except OSError:
+        return []
 
 
 def _batched(items: Iterable[Any]) -> Iterator[list[Any]]:

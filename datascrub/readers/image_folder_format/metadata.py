@@ -22,6 +22,8 @@ NAMES = (b"metadata.csv", b"metadata.jsonl")
 _LABELS = frozenset(("label", "labels", "class", "category", "target"))
 _TAKEN = frozenset(("image", "mask", "record"))
 """names of fields that a sample has anyhow"""
+_ODD_OF, _ODD_SHARE = 6, 6
+"""of six rows and more, one in six may be of another kind than its column"""
 _MISSING_NAMED = 100
 _TYPED = 1000
 """rows by which the type of a column is decided"""
@@ -98,11 +100,15 @@ class Metadata:
         self.rows: dict[bytes, dict[str, Any]] = {}
         self.where: dict[bytes, tuple[bytes, int]] = {}
         self.bad: list[tuple[bytes, int]] = []
+        self.doubled: dict[bytes, tuple[bytes, int]] = {}
         for path in paths:
             for number, (raw, values) in enumerate(parse_rows(os.path.join(root, path)), 1):
                 file = file_of(path, values)
                 if file is not None and values is not None:
-                    self.rows[file] = {name: each for name, each in values.items() if name != "file_name"}
+                    told = {name: each for name, each in values.items() if name != "file_name"}
+                    if self.rows.setdefault(file, told) != told:
+                        self.doubled[file] = path, number
+                    self.rows[file] = told
                     self.where[file] = path, number
                 elif raw.strip() and not (number == 1 and path.endswith(b".csv")):
                     self.bad.append((path, number))
@@ -124,6 +130,14 @@ class Metadata:
         folders = (os.path.dirname(path) for path in self.paths)
         return file not in self.rows and any(not folder or file.startswith(folder + b"/") for folder in folders)
 
+    def odd(self, fields: Sequence[Field], file: bytes) -> str | None:
+        """What the row of a file holds where the others hold a number; None where all is of one kind."""
+        for field in fields:
+            value = self.rows.get(file, {}).get(field.name)
+            if field.role is Role.LABEL and field.kind is Kind.ARRAY and value not in (None, "") and _float(value) is None:
+                return f"{field.name} is {value!r}, and a number in the other rows of the metadata"
+        return None
+
     def column(self, field: Field, names: Sequence[bytes]) -> Column:
         """The values of a field for files by their relative paths; None where a row or value is missing or of another type."""
         values = [_typed(field, self.rows.get(name, {}).get(field.name)) for name in names]
@@ -141,6 +155,9 @@ class Metadata:
         if len(missing) > _MISSING_NAMED:
             rest = len(missing) - _MISSING_NAMED
             yield Part("part-record-missing", text_of(self.paths[0]), f"{rest:,} more files that metadata names are not there", lost_records=rest)
+        for file, (path, number) in list(self.doubled.items())[:_MISSING_NAMED]:
+            says = f"row {number:,} of {printable(text_of(path, is_path=True))} names it again, with other values; the last row counts"
+            yield Part("part-duplicate-key", text_of(file, is_path=True), says, {"row": number})
         for path, number in self.bad[:_MISSING_NAMED]:
             key = f"{text_of(path, is_path=True)}#{number - 1}"
             yield Part("part-damaged", key, f"row {number:,} does not parse, or names no file inside the folder", {"row": number}, lost_bytes=None)
@@ -150,7 +167,8 @@ def _field(name: str, values: Sequence[Any]) -> Field:
     held = [value for value in values if value not in (None, "")]
     is_label = name.lower() in _LABELS
     for dtype, read in (("int64", _integer), ("float64", _float)):
-        if held and all(read(value) is not None for value in held):
+        # Decided by nearly all rows: a single word or fraction among numbers is what is wrong, and not what the column is.
+        if held and sum(read(value) is None for value in held) <= (len(held) // _ODD_SHARE if len(held) >= _ODD_OF else 0):
             return Field(name, Role.LABEL if is_label else Role.IGNORE, Kind.ARRAY, dtype, ())
     if held and all(isinstance(value, str) for value in held):
         return Field(name, Role.LABEL if is_label else Role.TEXT, Kind.TEXT)
@@ -160,8 +178,11 @@ def _field(name: str, values: Sequence[Any]) -> Field:
 def _typed(field: Field, value: Any) -> Any:
     if field.kind is Kind.TEXT:
         return _text(value) if isinstance(value, str) else None if value is None else json.dumps(value)
-    number = _integer(value) if field.dtype == "int64" else _float(value)
-    return None if number is None else np.asarray(number, field.dtype)
+    whole = _integer(value) if field.dtype == "int64" else None
+    if whole is not None:
+        return np.asarray(whole, np.int64)
+    number = _float(value)
+    return None if number is None else np.asarray(number, np.float64)
 
 
 def _text(value: str) -> str | bytes:

@@ -7,7 +7,7 @@ from collections import deque
 
 from datascrub.readers.image_folder_format.files import head_of
 from datascrub.readers.image_folder_format.names import is_hidden, is_image_by_content, says_image, suffix_of
-from datascrub.readers.image_folder_format.walk import is_run_folder
+from datascrub.readers.image_folder_format.walk import is_folder, is_run_folder
 
 _OTHERS = frozenset((b".tfrecord", b".tfrecords", b".h5", b".hdf5", b".mdb", b".ldb", b".tar", b".parquet", b".arrow"))
 """suffixes of containers that hold samples themselves"""
@@ -33,7 +33,7 @@ def holds_images(root: bytes) -> bool:
         for entry in entries:
             if is_hidden(entry.name):
                 continue
-            if entry.is_dir():
+            if is_folder(entry):
                 status = entry.stat()
                 if (status.st_dev, status.st_ino) not in entered and not is_run_folder(entry.path):
                     entered.add((status.st_dev, status.st_ino))

@@ -17,7 +17,7 @@ import xxhash
 from datascrub.config import DataConfig
 from datascrub.errors import SourceError, UsageError
 from datascrub.keys import printable, raw_of, text_of
-from datascrub.model import FOLDERS, Column, Field, Kind, Part, Problem, Role, Shard
+from datascrub.model import FOLDERS, MASK_KEY, Column, Field, Kind, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import Survey
 from datascrub.readers.image_folder_format.annotations import Annotations
@@ -162,7 +162,7 @@ class FolderTree(Listing):
         if share < _PAIRED_SHARE:
             return fields, [*notes, f"{share:.0%} of the probed pictures have a mask of their name in {name}: masks are left aside"]
         settings["masks"] = [text_of(masks, is_path=True), text_of(pictures or b".", is_path=True)]
-        return [*fields, Field("mask", Role.MASK, Kind.ENCODED, declared=("extension", "format", "mask_key"))], notes
+        return [*fields, Field("mask", Role.MASK, Kind.ENCODED, declared=("extension", "format", MASK_KEY))], notes
 
     def shards(self, plan: Plan) -> Iterator[Shard | Part]:
         settings = plan.settings
@@ -190,15 +190,20 @@ class FolderTree(Listing):
 
     def _sized(self, walk: Walk, level: int | None, folders: Counter[bytes]) -> Iterator[tuple[bytes, int] | Part]:
         """Pictures in order, and parts; counts the pictures of each folder on the way."""
+        holding: set[bytes] = set()
         for item in walk:
             if isinstance(item, Part):
                 yield item
             elif isinstance(item, Found):
                 folders[os.path.dirname(item.path)] += 1
+                if level is not None:
+                    holding.add(b"/".join(item.path.split(b"/")[: level + 1]))
                 yield item.path, item.size
-            elif isinstance(item, Folder) and level is not None and not item.files and item.path.count(b"/") == level and item.path:
+            elif isinstance(item, Folder) and level is not None and item.path.count(b"/") == level and item.path:
+                if item.path not in holding:
+                    what = "an empty class folder" if not item.files else "a class folder in which no file is a picture"
+                    yield Part("part-empty", text_of(item.path, is_path=True), f"{what}: a class without pictures")
                 folders[item.path] += 0
-                yield Part("part-empty", text_of(item.path, is_path=True), "an empty class folder: a class without pictures")
 
     def entries(self, plan: Plan, where: Mapping[str, Any]) -> Sequence[Entry]:
         made: list[Entry] = []
@@ -216,6 +221,8 @@ class FolderTree(Listing):
             problem = Problem("record-companion-missing", f"its mask is missing in {printable(text_of(masks.folder, is_path=True))}")
         elif table is not None and plan.settings["is_described"] and table.misses(path):
             problem = Problem("record-field-missing", "the metadata has no row for this picture")
+        elif table is not None and (odd := table.odd(plan.fields, path)) is not None:
+            problem = Problem("record-field-kind", odd)
         return Entry(text_of(path, is_path=True), os.path.join(self._root, path), path, mask, None, problem)
 
     def find(self, plan: Plan, key: str) -> Entry:

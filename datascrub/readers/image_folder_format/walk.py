@@ -129,7 +129,7 @@ class Walk:
             status = os.stat(path)
             with os.scandir(path) as entries:
                 # A folder sorts as its name and a slash: so the whole walk is in the order of the paths' bytes.
-                listed = sorted((entry.name + b"/" if _is_folder(entry) else entry.name, entry) for entry in entries)
+                listed = sorted((entry.name + b"/" if is_folder(entry) else entry.name, entry) for entry in entries)
         except OSError as error:
             why = "no permission to list it" if isinstance(error, PermissionError) else f"can't be listed: {error.strerror}"
             yield Part(
@@ -195,7 +195,8 @@ class Walk:
             yield Part("part-hidden", text_of(relative, is_path=True), "a hidden file that holds a picture: left aside, as loaders do")
 
 
-def _is_folder(entry: os.DirEntry[bytes]) -> bool:
+def is_folder(entry: os.DirEntry[bytes]) -> bool:
+    """Whether it is a folder, or a link that leads to one; a link that leads in a circle is none."""
     try:
         return entry.is_dir()
     except OSError:

@@ -20,6 +20,7 @@ from datascrub.layouts.numbered import Numbered
 from datascrub.model import Batch, Part, Problem, Role
 from datascrub.plan import Plan
 from datascrub.readers.base import Survey
+from datascrub.readers.stamps import Stamps
 
 BATCH_BYTES = 32 << 20
 PROBED_RECORDS = 400
@@ -142,7 +143,24 @@ def _batch(plan: Plan, layout: Layout, stored: Sequence[Stored], get: Get) -> Ba
             sizes[place] += sum(len(record.value or b"") for record in companions)
     columns, problems = layout.decode(samples, [each for each in plan.fields if each.role is not Role.RECORD], plan.limits)
     found = {**problems, **{place: item.problem for place, item in enumerate(stored) if item.problem is not None}}
-    return Batch([item.key for item in stored], np.array([item.row for item in stored], np.int64), columns, sizes, found)
+    stamps = [_stamp(records) for records in samples]
+    return Batch([item.key for item in stored], np.array([item.row for item in stored], np.int64), columns, sizes, found, stamps=stamps)
+
+
+def _stamp(records: Sequence[Record]) -> str | None:
+    values = [record.value for record in records if record.value is not None]
+    return digest(values).hex() if len(values) == len(records) else None
+
+
+def stamps(layout: Layout, stream: Iterable[Stored | Part], get: Get) -> Stamps:
+    """The digest of each sample of a shard: what a database holds tells by nothing else whether it changed."""
+    keys: list[str | None] = []
+    made: list[str | None] = []
+    for item in stream:
+        if not isinstance(item, Part):
+            keys.append(item.key)
+            made.append(_stamp((Record(item.raw, item.value), *_companions(item, layout, get))))
+    return Stamps(keys, made)
 
 
 def _companions(item: Stored, layout: Layout, get: Get) -> list[Record]:

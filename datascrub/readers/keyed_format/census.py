@@ -16,7 +16,7 @@ from datascrub.readers.keyed_format.batches import Get, begins_sample, is_metada
 _COUNT_KEYS = (b"__len__", b"length", b"num_samples", b"num-samples", b"nsamples", b"n_samples", b"len", b"count")
 _HIGHEST = 1 << 28
 """numbers over this are no count of samples; gaps before them are not listed, so that one odd key costs no memory"""
-_GAPS_NAMED = 50
+_GAPS_NAMED, _SINGLY = 50, 10
 _NAMES = 5
 
 
@@ -97,7 +97,8 @@ class Census:
     def _gaps(self, numbered: Numbered, held: np.ndarray) -> Iterator[Part]:
         edges = np.flatnonzero(np.diff(np.concatenate(([True], held, [True])).astype(np.int8)))
         ranges = list(zip(edges[::2], edges[1::2], strict=True))
-        for start, stop in islice(ranges, _GAPS_NAMED):
+        pieces = [piece for start, stop in islice(ranges, _GAPS_NAMED) for piece in _singly(int(start), int(stop))]
+        for start, stop in pieces:
             first, last = (numbered.keys_of(int(number))[0].decode("ascii") for number in (start + 1, stop))
             key, count = (first, 1) if first == last else (f"{first}..{last}", int(stop - start))
             what = f"{first} is missing with its companions" if count == 1 else f"{count:,} samples from {first} to {last} are missing"
@@ -113,6 +114,11 @@ class Census:
                 {"count": count},
                 lost_records=count,
             )
+
+
+def _singly(start: int, stop: int) -> list[tuple[int, int]]:
+    """A short gap number by number, so that each missing record has its name; a long one whole."""
+    return [(number, number + 1) for number in range(start, stop)] if stop - start <= _SINGLY else [(start, stop)]
 
 
 def _mismatch(key: bytes, declared: int, held: int, highest: int | None = None) -> Part:

@@ -11,8 +11,6 @@ from datascrub.errors import SourceError
 from datascrub.readers.lmdb_format.file import Leaf, Pages, Tree, data_file, outline_of
 from datascrub.readers.lmdb_format.names import Database
 
-_RECORD_OF_A_DATABASE = 48
-"""bytes that LMDB stores of a named database, under its name in the main one"""
 NAME = -1
 _MOST_NAMED = 1024
 _NAMES_LOOKED_FOR = 50_000

@@ -8,14 +8,14 @@ Source: tensorflow/core/lib/io/record_writer.h.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import google_crc32c
 import numpy as np
 
 from datascrub.model import Limits
-from datascrub.readers.tfrecord_format.streams import Stream
+from datascrub.readers.tfrecord_format.streams import PlainBytes, Stream
 
 HEADER, FOOTER = 12, 4
 _MASK_DELTA = 0xA282EAD8
@@ -42,6 +42,41 @@ class Frame(NamedTuple):
     length: int
     stop: int
     is_single: bool = False
+
+
+class Run(NamedTuple):
+    """Whole records (see Frame) one behind the other, which were read ahead together: what is asked of all of them costs little of each.
+
+    held: some bytes of the stream; base: where these begin in it. starts, stops: of each record, counted in `held`.
+    """
+
+    held: bytes
+    base: int
+    starts: list[int]
+    stops: list[int]
+
+    @property
+    def start(self) -> int:
+        return self.base + self.starts[0]
+
+    @property
+    def stop(self) -> int:
+        return self.base + self.stops[-1]
+
+    def frames(self) -> Iterator[Frame]:
+        """The same, one by one."""
+        for start, stop in zip(self.starts, self.stops, strict=True):
+            yield Frame(RECORD, self.base + start, stop - start - HEADER - FOOTER, self.base + stop)
+
+    def payloads(self, places: slice) -> tuple[list[bytes], np.ndarray]:
+        """The payloads of some of them, and (n,) bool whether the CRC of each fits."""
+        starts, stops = self.starts[places], self.stops[places]
+        made = [self.held[start + HEADER : stop - FOOTER] for start, stop in zip(starts, stops, strict=True)]
+        crcs = np.fromiter(map(google_crc32c.value, made), np.uint32, len(made))
+        masked = (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(_MASK_DELTA)
+        footers = np.frombuffer(self.held, np.uint8)[np.array(stops)[:, np.newaxis] + np.arange(-FOOTER, 0)].view("<u4")[:, 0]
+        fits: np.ndarray = masked == footers
+        return made, fits
 
 
 def masked_crc(data: bytes) -> int:
@@ -71,10 +106,23 @@ def payload(stream: Stream, frame: Frame) -> tuple[bytes, bool]:
 
 def frames(stream: Stream, start: int, stop: int | None, limits: Limits) -> Iterator[Frame]:
     """The places of a stream from `start` on, in order, up to the first that begins at or behind `stop`. Only headers are read where all is right."""
+    for each in places(stream, start, stop, limits):
+        if isinstance(each, Run):
+            yield from each.frames()
+        else:
+            yield each
+
+
+def places(stream: Stream, start: int, stop: int | None, limits: Limits) -> Iterator[Frame | Run]:
+    """What frames() gives, with whole records that are at hand together as runs."""
     known: dict[bytes, int] = {}
     at, before = start, None
     while stop is None or at < stop:
         stream.let_go(at if before is None else before.start)
+        if isinstance(stream, PlainBytes) and (run := _run(stream, at, stop, known)) is not None:
+            yield run
+            at, before = run.stop, Frame(RECORD, run.base + run.starts[-1], run.stops[-1] - run.starts[-1] - HEADER - FOOTER, run.stop)
+            continue
         header = stream.view(at, HEADER)
         if not header:
             return
@@ -88,13 +136,28 @@ def frames(stream: Stream, start: int, stop: int | None, limits: Limits) -> Iter
                     return
                 at, before = frame.stop, None
                 continue
-            if len(known) < _KNOWN_HEADERS:
+            if len(known) < _KNOWN_HEADERS and length <= limits.max_record_bytes:
                 known[header] = length
         frame = _whole(stream, at, length, limits)
         yield frame
         if frame.kind == ENDLESS:
             return
         at, before = frame.stop, frame if frame.kind is RECORD else None
+
+
+def _run(stream: PlainBytes, at: int, stop: int | None, known: Mapping[bytes, int]) -> Run | None:
+    """The records from here on that were read ahead and whose headers were met before; None where not even the next one is so."""
+    held, place = stream.at_hand(at, HEADER)
+    base, starts, stops = at - place, list[int](), list[int]()
+    border = len(held) if stop is None else stop - base
+    while place < border:
+        length = known.get(held[place : place + HEADER])
+        if length is None or place + HEADER + length + FOOTER > len(held):
+            break
+        starts.append(place)
+        place += HEADER + length + FOOTER
+        stops.append(place)
+    return Run(held, base, starts, stops) if starts else None
 
 
 def _whole(stream: Stream, at: int, length: int, limits: Limits) -> Frame:

@@ -33,6 +33,11 @@ def problem_of(frame: Frame, most: int) -> Problem:
     )
 
 
+def mismatch(start: int, length: int) -> Problem:
+    """What is wrong with a record whose payload is not what was written."""
+    return Problem("record-checksum-mismatch", f"the CRC of its {length:,} bytes at byte {start:,} does not fit: the payload is corrupt")
+
+
 def part_of(key: str, frame: Frame, number: int, limits: Limits) -> Part | None:
     """What is to be said of a place beside its sample. number: of the sample that is there, or would be."""
     place = f"{key}@{frame.start}-{frame.stop}"

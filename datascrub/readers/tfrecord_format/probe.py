@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from datascrub.model import Limits
 from datascrub.readers.tfrecord_format.files import RecordFile
-from datascrub.readers.tfrecord_format.framing import RECORD, find_record, frames, payload
+from datascrub.readers.tfrecord_format.framing import RECORD, Run, find_record, frames, payload, places
 from datascrub.readers.tfrecord_format.places import is_sample
 from datascrub.readers.tfrecord_format.streams import PLAIN, PlainBytes, Stream, open_stream
 
@@ -71,13 +71,14 @@ def count_of(files: Sequence[RecordFile], limits: Limits) -> tuple[int | None, b
 
 
 def _count(file: RecordFile, limits: Limits, most: int | None = None) -> tuple[int, int]:
-    """(samples, bytes that they take) of a plain file, or of its first samples."""
+    """(samples, bytes that they take) of a plain file, or of at least its first `most` samples."""
     count, stop = 0, 0
     try:
         with PlainBytes(file.path) as stream:
-            for frame in frames(stream, 0, None, limits):
-                count, stop = count + is_sample(frame), frame.stop
-                if count == most:
+            for each in places(stream, 0, None, limits):
+                count += len(each.starts) if isinstance(each, Run) else is_sample(each)
+                stop = each.stop
+                if most is not None and count >= most:
                     break
     except OSError:
         pass  # the shards name the file as unreadable

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Self
 PLAIN, GZIP, ZLIB = "plain", "gzip", "zlib"
 _CHUNK = 1 << 18
 _AHEAD_LEAST, _AHEAD_MOST = 1 << 9, 1 << 20
+_GAP = 1 << 12  # as many bytes are sooner read than stepped over
 _WBITS = {GZIP: 31, ZLIB: 15}  # 16 + 15: zlib reads the gzip header and checks its trailer
 
 
@@ -27,14 +28,19 @@ class PlainBytes:
 
     def view(self, start: int, count: int) -> bytes:
         """The `count` bytes from `start`, fewer at the end of the file. Raises OSError."""
+        held, offset = self.at_hand(start, count)
+        return held[offset : offset + count]
+
+    def at_hand(self, start: int, least: int) -> tuple[bytes, int]:
+        """What was read ahead, and the place of `start` in it; `least` bytes stand from there on, fewer at the end of the file. Raises OSError."""
         offset = start - self._base
-        if offset < 0 or offset + count > len(self._held):
-            self._load(start, count)
+        if offset < 0 or offset + least > len(self._held):
+            self._load(start, least)
             offset = 0
-        return self._held[offset : offset + count]
+        return self._held, offset
 
     def _load(self, start: int, count: int) -> None:
-        skipped = not self._base <= start <= self._base + len(self._held)
+        skipped = not self._base <= start <= self._base + len(self._held) + _GAP
         self._ahead = max(_AHEAD_LEAST, self._ahead // 4) if skipped else min(_AHEAD_MOST, self._ahead * 2)
         wanted = max(0, min(max(count, self._ahead), self.size - start))
         pieces: list[bytes] = []
