@@ -134,6 +134,8 @@ def _number_role(name: str, length: int | None) -> Role:
         return Role.BOXES
     if length and is_label_name(name):
         return Role.LABEL
+    if length != 1 and any("mask" in word for word in words):
+        return Role.MASK
     if length == 1 and words and words[-1] in ("weight", "weights"):
         return Role.WEIGHT
     return Role.ID if length == 1 and words and words[-1] == "id" else Role.ARRAY
@@ -184,6 +186,7 @@ def _task(label: Field, values: list[Any]) -> str | None:
         return None
     if label.shape and label.shape[0] > 1:
         return "multilabel" if set(values) <= {0, 1} else None
-    if label.dtype == "float32" and any(not math.isfinite(value) or value != int(value) for value in values):
+    fractions = sum(math.isfinite(value) and value != int(value) for value in values) if label.dtype == "float32" else 0
+    if fractions * 4 > len(values):  # a few among whole numbers are what is wrong, and not what the labels are
         return "regression"
     return "classification" if len(values) < 20 or len(set(values)) <= len(values) // 2 else None

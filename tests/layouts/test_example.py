@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import struct
 
 import numpy as np
@@ -104,6 +105,16 @@ def test_roles_by_name_and_content(name: str, values: list, role: Role) -> None:
     """The names that training code uses tell what a feature is."""
     fit = Example().fit([Record(b"", example(**{name: values}))] * 4)
     assert fit is not None and fit.fields[0].role is role
+
+
+def test_masks_and_labels_by_most_of_the_set() -> None:
+    """input_mask is a mask; one fraction and one NaN among float labels make no regression of a classification."""
+    records = [Record(b"", example(input_mask=[1, 1, 0], label=[float(row % 3)])) for row in range(30)]
+    records += [Record(b"", example(input_mask=[1, 0, 0], label=[value])) for value in (1.5, math.nan)]
+    fit = Example().fit(records)
+    assert fit is not None
+    assert {field.name: field.role for field in fit.fields} == {"input_mask": Role.MASK, "label": Role.LABEL}
+    assert fit.task == "classification"
 
 
 def test_missing_feature_of_the_set() -> None:

@@ -37,7 +37,8 @@ def chosen(values: list[bytes], **declared) -> str:
     [
         ([PNG, PNG, b"<html>404</html>"], "encoded-image"),
         ([PNG, PNG, b"<html>404</html>", b"<html>404</html>"], "encoded-image"),
-        ([b"0", b"1", b"22"], "text"),
+        ([b"0", b"1", b"22"], "numbers"),
+        ([b"a word", b"1", b"two words"], "text"),
         ([npy(np.zeros((2, 2)))] * 2, "npy"),
         ([pickle.dumps((1, b"x"), protocol) for protocol in range(6)], "pickled"),
         ([b"\x00\xff\x13" * 9, b"\x91\xfe\x00\x07" * 5], "unknown"),
