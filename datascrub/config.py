@@ -238,7 +238,7 @@ def _data(table: Mapping[str, Any], base: DataConfig) -> DataConfig:
     if "classes" in made:
         made["classes"] = _classes(made["classes"])
     if "ignore_labels" in made:
-        labels = made["ignore_labels"] if isinstance(made["ignore_labels"], list) else [made["ignore_labels"]]
+        labels = _listed(made["ignore_labels"])
         made["ignore_labels"] = tuple(_expect(label, int, "data.ignore_labels", "a list of integers") for label in labels)
     if "precision" in made:
         made["precision"] = _full_name(made["precision"])
@@ -287,7 +287,16 @@ def _field(place: str, value: Any) -> FieldConfig:
     return FieldConfig(**made)
 
 
+def _listed(value: Any) -> list[Any]:
+    """A list, also from a single value or, as flags give it, from texts divided by commas."""
+    if isinstance(value, str):
+        return [_toml_value(each.strip()) for each in value.split(",")]
+    return value if isinstance(value, list) else [value]
+
+
 def _classes(value: Any) -> int | tuple[str, ...]:
+    if isinstance(value, str):
+        value = [each.strip() for each in value.split(",")]
     if isinstance(value, list):
         return tuple(_expect(name, str, "data.classes", "a number, or a list of names") for name in value)
     if _expect(value, int, "data.classes", "a number, or a list of names") < 1:
