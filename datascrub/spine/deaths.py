@@ -9,8 +9,8 @@ from pathlib import Path
 
 from datascrub.errors import IncompleteError
 from datascrub.run.folder import RunFolder
-from datascrub.spine.measure import ShardTask
 from datascrub.spine.note import InHand, read_note
+from datascrub.spine.task import ShardTask
 
 STRAY_DEATHS = 4
 """deaths of one shard beyond the two that each guilty sample costs: then no sample is to blame, and the rest of the shard is given up"""

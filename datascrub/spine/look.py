@@ -13,7 +13,7 @@ from datascrub.model import Column, Finding, Kind, Problem
 from datascrub.plan import Plan
 from datascrub.registry import reader_named
 from datascrub.rules.rows import RowJudge, plain
-from datascrub.spine.measure import measuring
+from datascrub.spine.station import measuring
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from datascrub.rules.expression import quoted
 from datascrub.run.facts import Schema, connect
 from datascrub.run.folder import DISK
 from datascrub.spine.bind import BoundSet, bind
-from datascrub.spine.measure import schema_of
+from datascrub.spine.station import schema_of
 
 if TYPE_CHECKING:
     import duckdb

@@ -20,10 +20,14 @@ _LEAST_SIDE = 64
 _LEAST_DEVIATION = 4.0
 """gray levels: what varies less is blank, and looks like everything that is"""
 
+# Few pixels stand twice: their encodings alone are told apart, since sets of texts for every picture take more memory than all other questions.
 _PIXELS = """
-    WITH grouped AS (
+    WITH met AS (
+        SELECT {field}.pixel_hash AS pixel_hash FROM facts WHERE {field}.pixel_hash IS NOT NULL AND {field}.hash IS NOT NULL
+        GROUP BY ALL HAVING count(*) > 1
+    ), grouped AS (
         SELECT {field}.pixel_hash AS pixel_hash, min(number) AS first, arg_min(key, number) AS first_key, count(DISTINCT {field}.hash) AS encodings
-        FROM facts WHERE {field}.pixel_hash IS NOT NULL AND {field}.hash IS NOT NULL
+        FROM facts WHERE {field}.pixel_hash IN (SELECT pixel_hash FROM met) AND {field}.hash IS NOT NULL
         GROUP BY ALL HAVING count(DISTINCT {field}.hash) > 1
     ), encoding AS (
         SELECT {field}.hash AS hash, {field}.pixel_hash AS pixel_hash, min(number) AS number FROM facts

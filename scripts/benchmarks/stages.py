@@ -76,7 +76,8 @@ class Stopwatch:
 
 def watch(watch: Stopwatch) -> None:
     """Put the stopwatch on every stage."""
-    from datascrub import api, registry
+    from datascrub import registry
+    from datascrub.api import scanning
     from datascrub.model import Column
     from datascrub.run.facts import FactsTable
 
@@ -91,8 +92,8 @@ def watch(watch: Stopwatch) -> None:
         watch.wrap(validator, "measure", "network" if name == "dummy-network" else f"measure: {name}")
     watch.wrap(FactsTable, "add", "write")
     watch.wrap(FactsTable, "write", "write")
-    for name, stage in (("_surveyed", "survey"), ("selftest", "self-test"), ("compact", "compact"), ("_judge_into", "judge")):
-        watch.wrap(api, name, stage)
+    for name, stage in (("_surveyed", "survey"), ("selftest", "self-test"), ("compact", "compact"), ("judge_into", "judge")):
+        watch.wrap(scanning, name, stage)
     derive = Column.derive
 
     def derived(column: Column, name: str, make: Callable[[Column], Any]) -> Any:
@@ -104,12 +105,12 @@ def watch(watch: Stopwatch) -> None:
 
 def in_one_process() -> None:
     """Have a scan do all its work here: nothing is isolated, and nothing waits."""
-    from datascrub import api
+    from datascrub.api import scanning
     from datascrub.engines.local import Local
 
-    api.call = lambda function, *args, **_: function(*args)  # type: ignore[assignment]
+    scanning.call = lambda function, *args, **_: function(*args)  # type: ignore[assignment]
     # To its end at once: LMDB lets a process open a file once, so the listing has to let go of it before the first shard is read.
-    api.stream = lambda function, *args, **_: iter(list(function(*args)))  # type: ignore[assignment]
+    scanning.stream = lambda function, *args, **_: iter(list(function(*args)))  # type: ignore[assignment]
     Local.map = lambda self, function, tasks, again: map(function, tasks)  # type: ignore[method-assign]
 
 

@@ -313,6 +313,16 @@ def test_rows_untouched_and_large_ones_are_named_without_their_bytes(tmp_path: P
         assert {row: problem.code for row, problem in batch.problems.items()} == {2: "record-too-large"}
 
 
+def test_keys_out_of_order_lose_no_record(tmp_path: Path) -> None:
+    """In a page whose keys are out of order a search goes astray: every record is named, those that can't be looked up any more as damaged."""
+    source = write(tmp_path / "x", [(b"%08d" % place, picture(place)) for place in range(5)])
+    data = source / "data.mdb"
+    data.write_bytes(data.read_bytes().replace(b"00000002", bytes(8)))
+    keys, problems, _ = read(source)
+    assert [key for key in keys if key.startswith("0000")] == ["00000000", "00000001", "00000003", "00000004"] and len(keys) == 5
+    assert set(problems.values()) == {"record-unparsable"} and {"00000000", "00000001"} <= set(problems)
+
+
 def test_pickles_are_said_once_and_not_loaded(tmp_path: Path) -> None:
     """A set of pickles is one part that names them; its records have no problem of their own."""
     source = write(tmp_path / "x", [(b"%d" % place, b"\x80\x02K\x01.") for place in range(4)])

@@ -18,8 +18,9 @@ from datascrub.registry import reader_named
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import Choice
 from datascrub.spine.account import Measured
-from datascrub.spine.measure import ShardTask, measure_shard
+from datascrub.spine.measure import measure_shard
 from datascrub.spine.survey import make_plan, survey_source
+from datascrub.spine.task import ShardTask
 
 LIMIT_S = 60.0
 SCRATCH = "fuzz"

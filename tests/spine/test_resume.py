@@ -12,11 +12,14 @@ import pytest
 
 import datascrub
 from datascrub.api import Run
+from datascrub.engines.isolated import call, stream
 from datascrub.model import Shard
 from datascrub.run.folder import RunFolder
 from datascrub.spine.deaths import AT_THE_END, resumed
-from datascrub.spine.measure import ShardTask
+from datascrub.spine.listing import list_shards
+from datascrub.spine.measure import measure_shard
 from datascrub.spine.note import Note
+from datascrub.spine.task import ShardTask
 from tests.spine import faulty_validator as faults
 from tests.spine.conftest import MakeSet
 
@@ -37,9 +40,9 @@ def unfinished(source: Path, folder: Path) -> RunFolder:
     shutil.rmtree(run.facts)
     run.facts.mkdir()
     run.notes.mkdir(exist_ok=True)
-    for piece in api.stream(api.list_shards, plan.plan, None):
+    for piece in stream(list_shards, plan.plan, None):
         if isinstance(piece, Shard):
-            api.call(api.measure_shard, ShardTask(str(run.path), piece))
+            call(measure_shard, ShardTask(str(run.path), piece))
     return run
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import datascrub
-from datascrub import api
+from datascrub.api import scanning
 from datascrub.spine.selftest import misses, trials
 from tests.spine.conftest import MakeSet
 
@@ -18,7 +18,7 @@ def test_every_known_input_is_judged_as_it_must_be() -> None:
 
 def test_decoder_that_misses_one_gives_no_clean_bill(make_set: MakeSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed self-test makes the run incomplete, whatever the data: exit 4, and the summary says what was missed."""
-    monkeypatch.setattr(api, "selftest", lambda: ["the self-test failed: a JPEG with a hole is not seen as image-damaged"])
+    monkeypatch.setattr(scanning, "selftest", lambda: ["the self-test failed: a JPEG with a hole is not seen as image-damaged"])
     run = datascrub.scan(make_set(), out=tmp_path / "run")
     assert run.exit_code == 4
     assert run.summary["complete"] is False

@@ -15,7 +15,7 @@ from datascrub.run.facts import FactsTable
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import RunPlan
 from datascrub.spine.judge import Judge
-from datascrub.spine.measure import measuring, schema_of
+from datascrub.spine.station import measuring, schema_of
 
 Found = list[tuple[str | None, str, str]]
 """(key, code, severity); key None for the set"""

@@ -37,7 +37,7 @@ class Heaps:
     def _references(self, file: IO[bytes], start: int, stop: int) -> np.ndarray | None:
         """What the rows hold in place of their values; None where that can't be told."""
         creation = self.dataset.id.get_create_plist()
-        if self.dataset.file.id.get_create_plist().get_sizes()[0] != 8 or self.dataset.id.get_type().get_size() != _REFERENCE.itemsize:
+        if self.dataset.file.id.get_create_plist().get_sizes()[0] != 8:  # bytes of an address
             return None
         whole = int(np.prod(self.dataset.shape[1:], dtype=np.int64))
         if creation.get_layout() == _CONTIGUOUS and (offset := self.dataset.id.get_offset()) is not None:

@@ -150,7 +150,11 @@ class Store:
         last, done = None, 0
         try:
             with self.transaction.cursor(db=self._handles[database.name]) as cursor:
-                if not (cursor.set_range(low) if low else cursor.first()):
+                is_found = cursor.set_range(low) if low else cursor.first()
+                if low and not (is_found and bytes(cursor.key()) == low) and self._holds(database, low):
+                    yield from islice(self._one_by_one(database, low, None), keys)
+                    return
+                if not is_found:
                     return
                 # Never one step further than asked: the next page may be one that kills the process.
                 names = self._named if database.name is None else {}
@@ -167,6 +171,11 @@ class Store:
         except self._lmdb.Error:
             self._begin_anew()
             yield from islice(self._one_by_one(database, low, last), keys - done)
+
+    def _holds(self, database: Database, key: bytes) -> bool:
+        """Whether a leaf page holds a key, found by looking and not by order: where keys are out of order, a search goes astray."""
+        near = (leaf for leaf in self.pages.leaves(self.tree(database)) if leaf.low <= key and (leaf.high is None or key < leaf.high))
+        return any(key in self.pages.keys(leaf.page) for leaf in near if leaf.is_sound)
 
     def _duplicates(self, cursor: Any, key: bytes) -> Iterator[Entry]:
         """All values of the key where a cursor stands; it stands on the last one afterwards."""
