@@ -50,6 +50,14 @@ def preload(*modules: str) -> None:
     _Context().set_forkserver_preload(list(modules))
 
 
+def start(*modules: str) -> None:
+    """Start the server that children are forked from now: it imports these modules while the caller imports its own."""
+    from multiprocessing import forkserver
+
+    preload(*modules)
+    forkserver.ensure_running()
+
+
 def end(child: Any, grace_s: float = 0.0) -> None:
     """End a child, dead or alive. One that the kernel holds in a call that nothing interrupts (a mount that went stale) is left behind.
 

@@ -105,9 +105,7 @@ def _single(column: np.ndarray) -> Any:
         return _MANY
     if column.dtype == object:
         first = column[0]
-        same = (first is None or isinstance(first, str)) and all(
-            value is first or (value == first and value is not None) for value in column.tolist()
-        )
+        same = (first is None or isinstance(first, str)) and column.tolist().count(first) == len(column)
         return first if same else _MANY
     mask = np.ma.getmaskarray(column)
     if mask.all():
@@ -298,7 +296,7 @@ def accounts(run: RunFolder) -> list[dict[str, Any]]:
     files = fact_files(run)
     if not files:
         return []
-    with connect() as connection:
+    with _writer(os.getpid()).cursor() as connection:
         rows = connection.execute(
             f"SELECT file_name, value FROM parquet_kv_metadata({_list(files)}) WHERE key = 'account' ORDER BY file_name"
         ).fetchall()
@@ -337,7 +335,7 @@ def count_rows(run: RunFolder) -> int:
     files = fact_files(run)
     if not files:
         return 0
-    with connect() as connection:
+    with _writer(os.getpid()).cursor() as connection:
         count: int = connection.execute(f"SELECT count(*) FROM read_parquet({_list(files)})").fetchall()[0][0]
     return count
 
@@ -351,15 +349,20 @@ def compact(run: RunFolder, measured: Mapping[str, Any]) -> None:
     if files:
         with connect() as connection:
             connection.execute("SET preserve_insertion_order = true")
-            ordered = f"SELECT row_number() OVER (ORDER BY shard, row) - 1 AS number, * EXCLUDE (shard, row) FROM read_parquet({_list(files)})"
             total = connection.execute(f"SELECT count(*) FROM read_parquet({_list(files)})").fetchall()[0][0]
             if total <= ROWS_A_FILE:
                 target = place / "facts-000000.parquet"
-                connection.execute(f"COPY ({ordered} ORDER BY number) TO {literal(str(target))} (FORMAT parquet)")
+                connection.execute(f"COPY ({_numbered(files, 0)}) TO {literal(str(target))} (FORMAT parquet)")
             else:
                 _compact_in_groups(connection, files, place)
     run.write_json(place / "measured.json", measured)
     run.swap_facts(place)
+
+
+def _numbered(files: Sequence[str], first: int) -> str:
+    """A SELECT of the rows of some shards in order, numbered from `first`: sorted once, then counted; an ordered window would sort again."""
+    rows = f"SELECT * FROM read_parquet({_list(files)}) ORDER BY shard, row"
+    return f"SELECT row_number() OVER () - 1 + {first} AS number, * EXCLUDE (shard, row) FROM ({rows})"
 
 
 def _compact_in_groups(connection: duckdb.DuckDBPyConnection, files: Sequence[str], place: Path) -> None:
@@ -371,8 +374,5 @@ def _compact_in_groups(connection: duckdb.DuckDBPyConnection, files: Sequence[st
         rows += connection.execute(f"SELECT count(*) FROM read_parquet({_list([file])})").fetchall()[0][0]
         if rows >= ROWS_A_FILE or position == len(files) - 1:
             target = place / f"facts-{written:06d}.parquet"
-            ordered = (
-                f"SELECT row_number() OVER (ORDER BY shard, row) - 1 + {first} AS number, * EXCLUDE (shard, row) FROM read_parquet({_list(group)})"
-            )
-            connection.execute(f"COPY ({ordered} ORDER BY number) TO {literal(str(target))} (FORMAT parquet)")
+            connection.execute(f"COPY ({_numbered(group, first)}) TO {literal(str(target))} (FORMAT parquet)")
             group, first, rows, written = [], first + rows, 0, written + 1

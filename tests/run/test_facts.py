@@ -30,6 +30,7 @@ def place(shard: int, count: int) -> dict[str, np.ndarray]:
         "key": keys,
         "file": np.full(count, None, object),
         "offset": np.ma.MaskedArray(np.zeros(count, np.int64), True),
+        "stamp": np.array([f"stamp {i}" for i in range(count)], object),
     }
 
 
@@ -60,7 +61,7 @@ def test_values_round_trip(run: RunFolder) -> None:
     """Numbers, masked numbers, odd texts and lists come back as they were; a non-finite number is NULL, never a number."""
     write(run, 0, 8)
     with open_facts(run) as connection:
-        rows = connection.execute('SELECT f.count, f.share, f.is_ok, f.text, f.sizes FROM (SELECT "da""ta" AS f FROM facts) ').fetchall()
+        rows = connection.execute('SELECT f.count, f.share, f.is_ok, f.text, f.sizes FROM (SELECT "da""ta." AS f FROM facts)').fetchall()
     assert [row[0] for row in rows] == [1, None, 3, -(2**63), 2**63 - 1, 0, 7, 8]
     assert [row[1] for row in rows] == [0.5, None, None, None, 1e308, 0.0, 5e-324, 1.0]
     assert [row[2] for row in rows] == [True, True, None, True, True, True, True, True]
