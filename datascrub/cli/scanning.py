@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def scan(args: argparse.Namespace) -> int:
     from datascrub.engines.processes import start
 
-    start("datascrub.spine.preload")  # before the imports below: the server of children imports its own meanwhile
+    start("datascrub.spine.preload", tmp=args.tmp)  # before the imports below: the server of children imports its own meanwhile
     from datascrub.api import check_destination
     from datascrub.progress import Terminal
     from datascrub.report import text

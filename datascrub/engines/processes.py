@@ -6,9 +6,11 @@ import multiprocessing.process
 import sys
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any
+
+from datascrub.engines.scratch import settle
 
 
 @contextmanager
@@ -50,12 +52,17 @@ def preload(*modules: str) -> None:
     _Context().set_forkserver_preload(list(modules))
 
 
-def start(*modules: str) -> None:
-    """Start the server that children are forked from now: it imports these modules while the caller imports its own."""
+def start(*modules: str, tmp: str | None = None) -> None:
+    """Start the server that children are forked from now: it imports these modules while the caller imports its own.
+
+    tmp: where its socket lies (scratch.settle). Where that can't be, the first child starts it, or says why.
+    """
     from multiprocessing import forkserver
 
     preload(*modules)
-    forkserver.ensure_running()
+    with suppress(OSError):
+        settle(tmp)
+        forkserver.ensure_running()
 
 
 def end(child: Any, grace_s: float = 0.0) -> None:

@@ -27,9 +27,9 @@ _SOCKET_BYTES = 80
 def scratch_in(tmp: str | None) -> Iterator[str]:
     """A folder of this call's own, in `tmp` or where the machine keeps what is temporary. Raises UsageError where none can be written."""
     try:
-        place = Path(tmp if tmp is not None else tempfile.gettempdir()).absolute()
+        place = _place(tmp)
         _sweep(place)
-        _settle(place)
+        settle(tmp)
         folder, held = _made(place)
     except OSError as error:
         where = f" in {tmp}" if tmp else ""
@@ -40,9 +40,14 @@ def scratch_in(tmp: str | None) -> Iterator[str]:
         _remove(folder, held)
 
 
-def _settle(place: Path) -> None:
+def _place(tmp: str | None) -> Path:
+    return Path(tmp if tmp is not None else tempfile.gettempdir()).absolute()
+
+
+def settle(tmp: str | None) -> None:
     """Give the socket that children are asked for at its folder: multiprocessing would take /tmp, and leave it there at a kill."""
     # The folder lives as long as the process: the server that children are forked from is asked again and again.
+    place = _place(tmp)
     config = multiprocessing.process.current_process()._config  # type: ignore[attr-defined]  # the one way to say it
     if "tempdir" not in config and len(os.fsencode(place)) < _SOCKET_BYTES:
         folder, held = _made(place)
