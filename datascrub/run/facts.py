@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -347,14 +347,14 @@ def compact(run: RunFolder, measured: Mapping[str, Any]) -> None:
     place.mkdir()
     files = fact_files(run)
     if files:
-        with connect() as connection:
-            connection.execute("SET preserve_insertion_order = true")
-            total = connection.execute(f"SELECT count(*) FROM read_parquet({_list(files)})").fetchall()[0][0]
-            if total <= ROWS_A_FILE:
-                target = place / "facts-000000.parquet"
-                connection.execute(f"COPY ({_numbered(files, 0)}) TO {literal(str(target))} (FORMAT parquet)")
-            else:
-                _compact_in_groups(connection, files, place)
+        first = 0
+        for written, (group, rows) in enumerate(_groups(files)):
+            # A connection for each: what one keeps would add up, and memory is to hold one group and never the set.
+            with connect() as connection:
+                connection.execute("SET preserve_insertion_order = true")
+                target = literal(str(place / f"facts-{written:06d}.parquet"))
+                connection.execute(f"COPY ({_numbered(group, first)}) TO {target} (FORMAT parquet)")
+            first += rows
     run.write_json(place / "measured.json", measured)
     run.swap_facts(place)
 
@@ -365,14 +365,16 @@ def _numbered(files: Sequence[str], first: int) -> str:
     return f"SELECT row_number() OVER () - 1 + {first} AS number, * EXCLUDE (shard, row) FROM ({rows})"
 
 
-def _compact_in_groups(connection: duckdb.DuckDBPyConnection, files: Sequence[str], place: Path) -> None:
-    """File by file in the order of shards, so that memory holds one group and never the set."""
+def _groups(files: Sequence[str]) -> Iterator[tuple[list[str], int]]:
+    """(files, rows) of each run of shards, in order, that make one file together; one shard where that is larger."""
     group: list[str] = []
-    rows = first = written = 0
-    for position, file in enumerate(files):
+    rows = 0
+    with connect(threads=1) as connection:
+        counts = [connection.execute(f"SELECT count(*) FROM read_parquet({_list([file])})").fetchall()[0][0] for file in files]
+    for file, count in zip(files, counts, strict=True):
+        if group and rows + count > ROWS_A_FILE:
+            yield group, rows
+            group, rows = [], 0
         group.append(file)
-        rows += connection.execute(f"SELECT count(*) FROM read_parquet({_list([file])})").fetchall()[0][0]
-        if rows >= ROWS_A_FILE or position == len(files) - 1:
-            target = place / f"facts-{written:06d}.parquet"
-            connection.execute(f"COPY ({_numbered(group, first)}) TO {literal(str(target))} (FORMAT parquet)")
-            group, first, rows, written = [], first + rows, 0, written + 1
+        rows += count
+    yield group, rows
