@@ -19,7 +19,7 @@ from datascrub.errors import UsageError
 _PREFIX, _MAKING, _HELD = "datascrub-", ".datascrub-making-", "held"
 _STALE_S = 3600
 """a folder is made in a moment: one that is still being made after an hour was left by a kill"""
-_SOCKET_BYTES = 80
+_SOCKET_BYTES = 48
 """the address of a socket holds 108 bytes, and its name in the folder needs some of them"""
 
 
