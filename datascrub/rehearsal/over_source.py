@@ -43,7 +43,7 @@ def rehearse(
     Raises UsageError where the model, the loss or the weights can't be had, SourceError where the source can't be read.
     """
     if not has_package("torch"):
-        raise UsageError("a rehearsal needs the package torch", fix="pip install 'datascrub-ml[torch]'")
+        raise UsageError("a rehearsal needs the package torch", fix="pip install torch")
     config = config or Config()
     plan = survey(source, config, tmp).plan
     troubles: list[Trouble] = []

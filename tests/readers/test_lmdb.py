@@ -323,6 +323,18 @@ def test_keys_out_of_order_lose_no_record(tmp_path: Path) -> None:
     assert set(problems.values()) == {"record-unparsable"} and {"00000000", "00000001"} <= set(problems)
 
 
+def test_page_numbers_beyond_all_files_are_refused(tmp_path: Path) -> None:
+    """Meta pages that claim more pages than a file can have, and a root among them, are a truncated file, not a fault of ours."""
+    source = write(tmp_path / "x", [(b"%d" % place, picture(place)) for place in range(3)])
+    data = bytearray((source / "data.mdb").read_bytes())
+    for page in (0, 4096):
+        at = page + data[page : page + 4096].index((0xBEEFC0DE).to_bytes(4, "little")) + 24
+        data[at + 88 : at + 96] = data[at + 96 : at + 104] = (1 << 60).to_bytes(8, "little")  # root of the main tree, and last page
+    (source / "data.mdb").write_bytes(data)
+    with pytest.raises(SourceError, match="truncated"), LmdbReader(source) as reader:
+        reader.fingerprint()
+
+
 def test_pickles_are_said_once_and_not_loaded(tmp_path: Path) -> None:
     """A set of pickles is one part that names them; its records have no problem of their own."""
     source = write(tmp_path / "x", [(b"%d" % place, b"\x80\x02K\x01.") for place in range(4)])

@@ -24,6 +24,8 @@ _BRANCH, _LEAF, _LEAF2 = 0x01, 0x02, 0x20
 _TYPES = 0x01 | 0x02 | 0x04 | 0x08 | 0x20 | 0x40
 _BIG, _SUBTREE = 0x01, 0x02
 """flags of a node: its value stands on pages of its own; it is the root of a tree"""
+_FARTHEST = (1 << 63) - 1
+"""the last byte that a file can have"""
 _DEEPEST = 32
 _WRITE_AGAIN = "write the data set again, or copy it again from where it came"
 
@@ -185,8 +187,9 @@ class Pages:
                 yield whole[at + 8 : value_at], flags, value_bytes, whole[value_at : value_at + (8 if flags & _BIG else value_bytes)]
 
     def _read(self, page: int, count: int) -> bytes:
-        # A page number from damaged bytes may be past what pread takes.
-        return os.pread(self._file, count, page * self._outline.page_bytes) if page <= self._outline.last_page else b""
+        # A page number from damaged bytes may be past what pread takes, and so may the last page.
+        at = page * self._outline.page_bytes
+        return os.pread(self._file, count, at) if page <= self._outline.last_page and at <= _FARTHEST else b""
 
     def _header(self, page: int, head: bytes) -> tuple[int, int] | None:
         """(type, number of keys) of a page of a tree; None where its header is damaged."""
