@@ -6,6 +6,9 @@ import io
 
 import numpy as np
 
+_MOST_PIXELS = 1 << 26
+"""of a picture whose colours are counted"""
+
 
 def indexes(data: bytes) -> np.ndarray | None:
     """(h, w) integers of a picture that was found whole: palette indexes, gray values, or the one value of equal colour channels.
@@ -25,6 +28,24 @@ def indexes(data: bytes) -> np.ndarray | None:
     except Exception:  # noqa: BLE001  a decoder may raise anything on foreign bytes; whether the picture is whole is said elsewhere
         return None
     return None
+
+
+def has_few_colours(data: bytes, most: int) -> bool:
+    """Whether a picture is drawn in at most so many colours (of a palette: indexes), as masks are and photos are not."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            if image.width * image.height > _MOST_PIXELS:
+                return False
+            return image.mode == "P" or len(np.unique(_packed(np.asarray(image)))) <= most
+    except Exception:  # noqa: BLE001  likewise
+        return False
+
+
+def _packed(pixels: np.ndarray) -> np.ndarray:
+    """One number for each pixel."""
+    return pixels if pixels.ndim == 2 else pixels[..., :3].astype(np.int32) @ np.array([1, 256, 65536][: min(pixels.shape[2], 3)], np.int32)
 
 
 def _first_channel(pixels: np.ndarray) -> np.ndarray:

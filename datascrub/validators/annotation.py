@@ -34,10 +34,11 @@ class Annotation(Validator):
     """A line or element of an annotation file that is wrong. The picture itself is not blamed.
 
     What it finds
-        In YOLO text, Pascal VOC XML and COCO JSON beside an image folder (annotations and annotation_format in [data]; a folder called labels or
-        Annotations whose files pair with the pictures is found without): lines that do not parse, coordinates that are not finite, unknown classes,
+        In YOLO text, Pascal VOC XML and COCO JSON beside an image folder: lines that do not parse, coordinates that are not finite, unknown classes,
         inverted boxes and boxes without area, boxes outside the picture, pixels where the format has parts of the picture, annotations without a
         picture (errors); a box twice, files without an object, pictures without a file (info). Each is a part named by file and line.
+        Annotations are found in folders called labels, Annotations and the like, right beside the pictures, and in JSON files that name the pictures;
+        elsewhere annotations and annotation_format in [data] say where.
 
     Why it breaks training
         A detector takes the logarithm of a box's width and divides by it; most loaders skip what they can't parse without a word, so that a picture

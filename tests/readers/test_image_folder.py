@@ -111,6 +111,9 @@ def test_class_folders_label_samples_in_path_order(tmp_path: Path) -> None:
         ((b"",), None),
         ((b"images",), None),
         ((b"train", b"val"), None),
+        ((b"train2017", b"val2017"), None),
+        ((b"images_train/cat", b"images_train/dog", b"images_test/cat"), 1),
+        ((b"car", b"bus", b"train"), 0),
         ((b"train/cat", b"train/dog", b"val/cat"), 1),
         ((b"photos/cat", b"photos/dog"), 1),
         ((b"cat/train", b"dog/train"), 0),
@@ -461,7 +464,7 @@ def test_masks_pair_by_whole_stem(tmp_path: Path) -> None:
 
 def test_masks_of_another_naming_accuse_nothing(tmp_path: Path) -> None:
     """Where most pictures have no mask of their name, masks are left aside, with a note and without a finding."""
-    lay(tmp_path, "images/1.jpg", "images/2.jpg", "masks/1_mask.png", "masks/2_mask.png")
+    lay(tmp_path, "images/1.jpg", "images/2.jpg", "masks/a1z.png", "masks/a2z.png")
     scanned = Scanned(tmp_path, DataConfig(masks="masks"))
     assert [field.name for field in scanned.plan.fields] == ["image"]
     assert not scanned.problems()

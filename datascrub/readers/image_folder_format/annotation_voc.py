@@ -64,6 +64,11 @@ class _Reader:
         self._text.clear()
 
 
+def begins(head: bytes) -> bool:
+    """Whether a file begins as one of Pascal VOC's."""
+    return b"<annotation" in head
+
+
 def faults_of(data: bytes, class_names: tuple[str, ...] | None, real: tuple[int, int] | None = None) -> tuple[list[Fault], int]:
     """(what is wrong, number of objects) of a file. real: (width, height) of its picture, where known: they count, and not what <size> says."""
     reader = _Reader()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from datascrub.readers.image_folder_format.annotation_faults import Box, Fault, Repeats, box_fault
 
@@ -11,6 +12,21 @@ _TOLERANCE = 0.01
 _CENTRE_TOLERANCE = 0.001
 _PIXELS = 2.0
 """a coordinate over it is no part of a picture, however rounded"""
+
+
+def begins(head: bytes) -> bool:
+    """Whether a text begins with a line of a class and coordinates, right or wrong: at least half of its words, and two, are numbers."""
+    words = next((line.split() for line in head.decode("utf-8", "replace").splitlines() if line.strip()), [])
+    return sum(_number(word) is not None for word in words) >= max(2, len(words) / 2)
+
+
+def classes_of_yaml(text: str) -> int | None:
+    """How many classes the description of a set declares: nc, or the entries of names. Read line by line, for no YAML of strangers is loaded."""
+    told = re.search(r"^nc\s*:\s*(\d+)\s*(?:#.*)?$", text, re.MULTILINE)
+    if told:
+        return int(told[1]) or None
+    block = re.search(r"^names\s*:\s*\n((?:[ \t]*(?:-|\d+\s*:)[ \t].*\n?)+)", text, re.MULTILINE)
+    return len(block[1].splitlines()) if block else None
 
 
 def faults_of(text: str, class_count: int | None) -> tuple[list[Fault], int]:

@@ -1,19 +1,18 @@
 """Annotation files beside the pictures of a folder: paired by their relative path without suffix, and read line by line or element by element."""
 
 # Paths are bytes here, for foreign names need not decode, and pathlib takes no bytes.
-# ruff: noqa: PTH112, PTH113, PTH118, PTH119, PTH120, PTH123, PTH208
+# ruff: noqa: PTH112, PTH113, PTH118, PTH119, PTH120, PTH208
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
 
 from datascrub.config import DataConfig
 from datascrub.keys import raw_of, text_of
-from datascrub.media.header import HEAD_BYTES, size_in_header
+from datascrub.media.header import HEAD_BYTES, header_of
 from datascrub.model import Limits, Part
 from datascrub.readers.image_folder_format import annotation_coco, annotation_voc, annotation_yolo
 from datascrub.readers.image_folder_format.annotation_faults import Fault, Sorter
@@ -21,14 +20,17 @@ from datascrub.readers.image_folder_format.files import head_of, read_file
 from datascrub.readers.image_folder_format.names import is_hidden, says_image, stem_of, suffix_of
 
 SUFFIXES = {"yolo": b".txt", "voc": b".xml", "coco": b".json"}
-_USUAL = frozenset((b"annotations", b"annotation", b"labels", b"label"))
 _CLASS_LISTS = frozenset(
     (b"classes.txt", b"labels.txt", b"obj.names", b"names.txt", b"train.txt", b"val.txt", b"test.txt", b"readme.txt", b"notes.json")
 )
 """what stands among annotation files and is none"""
-_PROBED = 200
-_PAIRED_SHARE = 0.5
-"""of probed annotation files that have a picture by name: with fewer, a folder that nobody declared is taken for something else"""
+_TEXT_BYTES = 1 << 20
+_ROBOFLOW = (b"readme.", b"readme_", b"_darknet.")
+
+
+def is_class_list(name: bytes) -> bool:
+    """Whether a file among annotations is a list or a note by its name."""
+    return name.lower() in _CLASS_LISTS or name.lower().startswith(_ROBOFLOW)
 
 
 class Annotations:
@@ -49,16 +51,27 @@ class Annotations:
             folders[:] = sorted(name for name in folders if not is_hidden(name))
             inside = os.path.relpath(folder, self._root)
             for name in sorted(names):
-                if suffix_of(name).lower() == SUFFIXES[self.form] and not is_hidden(name) and name.lower() not in _CLASS_LISTS:
-                    yield os.path.join(inside, name)
+                if suffix_of(name).lower() == SUFFIXES[self.form] and not is_hidden(name) and not is_class_list(name):
+                    yield os.path.normpath(os.path.join(inside, name))
 
     @classmethod
-    def of_plan(cls, root: bytes, settings: Mapping[str, Any]) -> Annotations | None:
-        """The annotations that a plan names; None where it names none."""
-        if settings["annotations"] is None:
-            return None
-        place, pictures, form = settings["annotations"]
-        return cls(root, raw_of(place), b"" if pictures == "." else raw_of(pictures), form)
+    def of_plan(cls, root: bytes, told: Sequence[str]) -> Annotations:
+        """As told() wrote it into a plan."""
+        place, pictures = (b"" if path == "." else raw_of(path) for path in told[:2])
+        return cls(root, place, pictures, told[2])
+
+    def told(self) -> list[str]:
+        """For a plan."""
+        return [*(text_of(path or b".", is_path=True) for path in (self.place, self.pictures)), self.form]
+
+    @property
+    def is_among_pictures(self) -> bool:
+        """Whether each lies right beside its picture."""
+        return self.form != "coco" and self.place == self.pictures
+
+    def path(self, file: bytes) -> bytes:
+        """Where to open a file."""
+        return os.path.join(self._root, file)
 
     def of(self, picture: bytes) -> bytes | None:
         """The annotation file of a picture alone, relative to the root; None where there is none."""
@@ -67,7 +80,7 @@ class Annotations:
         return file if self.form != "coco" and not inside.startswith(b"..") and os.path.isfile(os.path.join(self._root, file)) else None
 
     def has_picture(self, file: bytes) -> bool:
-        inside = os.path.relpath(file, self.place)
+        inside = os.path.relpath(file, self.place or b".")
         folder = os.path.normpath(os.path.join(self.pictures, os.path.dirname(inside)))
         return stem_of(os.path.basename(inside)) in self._stems(folder)
 
@@ -103,17 +116,17 @@ class Annotations:
         yield from self._told_once(counts, first_empty, picture_count)
 
     def _size(self, file: bytes) -> tuple[int, int] | None:
-        """(width, height) of the picture of an annotation file, by its header; None where it is not there, or tells nothing."""
-        inside = os.path.relpath(file, self.place)
+        """(width, height) of the picture of an annotation file; None where it is not there, or tells nothing."""
+        inside = os.path.relpath(file, self.place or b".")
         folder = os.path.normpath(os.path.join(self.pictures, os.path.dirname(inside)))
         name = self._stems(folder).get(stem_of(os.path.basename(inside)))
-        return None if name is None else size_in_header(head_of(os.path.join(self._root, folder, name), HEAD_BYTES) or b"")
+        return None if name is None else self._size_of(os.path.join(folder, name))
 
     def _faults(self, file: bytes, content: bytes, data: DataConfig, class_count: int | None) -> tuple[list[Fault], int]:
         if self.form == "voc":
             return annotation_voc.faults_of(content, data.classes if isinstance(data.classes, tuple) else None, self._size(file))
         if self.form == "coco":
-            return annotation_coco.faults_of(content, self._exists)
+            return annotation_coco.faults_of(content, self.picture, self._size_of)
         return annotation_yolo.faults_of(content.decode("utf-8-sig", "replace"), class_count)
 
     def _told_once(self, counts: Counter[str], first_empty: bytes | None, picture_count: int) -> Iterator[Part]:
@@ -126,65 +139,36 @@ class Annotations:
             says = f"{without:,} of {picture_count:,} pictures have no annotation file: background, if it is meant"
             yield Part("annotation-missing", place, says, {"count": without})
 
-    def _exists(self, name: str) -> bool:
+    def picture(self, name: str) -> bytes | None:
+        """The picture that COCO's file calls so, relative to the root; None where there is none."""
         raw = os.fsencode(name) if "\0" not in name else b"/"
-        folders = (self.pictures, b"", os.path.dirname(self.place))
-        return any(os.path.isfile(os.path.join(self._root, folder, raw)) for folder in folders) or os.path.basename(raw) in self._below
+        for folder in dict.fromkeys((self.pictures, os.path.dirname(self.place), b"")):
+            if os.path.isfile(os.path.join(self._root, folder, raw)):
+                return os.path.normpath(os.path.join(folder, raw))
+        return self._below.get(os.path.basename(raw))
 
     @cached_property
-    def _below(self) -> frozenset[bytes]:
-        """The file names below the folder of the pictures: COCO names files without the folder of their split."""
-        return frozenset(name for _, _, names in os.walk(os.path.join(self._root, self.pictures)) for name in names)
+    def _below(self) -> Mapping[bytes, bytes]:
+        """Name -> path of the files below the folder of the pictures: COCO names files without the folder of their split."""
+        top = os.path.join(self._root, self.pictures)
+        return {name: os.path.relpath(os.path.join(folder, name), self._root) for folder, _, names in os.walk(top) for name in names}
+
+    def _size_of(self, picture: bytes) -> tuple[int, int] | None:
+        """(width, height) of a picture by its header; None where it tells nothing."""
+        header = header_of(head_of(self.path(picture), HEAD_BYTES) or b"")
+        return None if header is None else (header.width, header.height)
 
     def _listed_classes(self) -> int | None:
-        """The number of lines of a classes.txt beside the annotations; None where there is none."""
-        try:
-            with open(os.path.join(self._root, self.place, b"classes.txt"), "rb") as file:
-                return sum(bool(line.strip()) for line in file.read(1 << 20).splitlines()) or None
-        except OSError:
-            return None
-
-
-def find(root: bytes, declared: bytes | None, form: str | None, pictures: Counter[bytes]) -> Annotations | None:
-    """The annotations of a folder: where they are declared, else in a folder of the usual name that pairs. pictures: how many each folder holds."""
-    places = [declared] if declared is not None else _usual(root, pictures)
-    for place in places:
-        its = form or _form(os.path.join(root, place))
-        if its is None or (declared is None and its == "coco"):
-            continue
-        made = _paired(root, place, its, pictures)
-        if made is not None and (declared is not None or made[1] >= _PAIRED_SHARE):
-            return made[0]
-    return None
-
-
-def _usual(root: bytes, pictures: Counter[bytes]) -> list[bytes]:
-    names = sorted(name for name in os.listdir(root) if name.lower() in _USUAL and os.path.isdir(os.path.join(root, name)))
-    return [name for name in names if not any(folder == name or folder.startswith(name + b"/") for folder in pictures)]
-
-
-def _form(place: bytes) -> str | None:
-    """The format of most files."""
-    if os.path.isfile(place):
-        names = [os.path.basename(place)]
-    else:
-        names = [name for _, _, names in os.walk(place) for name in names[:_PROBED]][: 10 * _PROBED]
-    counts = {form: sum(suffix_of(name).lower() == suffix for name in names) for form, suffix in SUFFIXES.items()}
-    best = max(counts, key=lambda form: counts[form])
-    return best if counts[best] else None
-
-
-def _paired(root: bytes, place: bytes, form: str, pictures: Counter[bytes]) -> tuple[Annotations, float] | None:
-    """The annotations with the picture folder that most of the probed files pair with, and their share."""
-    folders = [folder for folder in pictures if pictures[folder]]
-    common = os.path.commonpath([folder or b"." for folder in folders]) if folders and all(folders) else b""
-    candidates = [common]
-    while candidates[-1]:
-        candidates.append(os.path.dirname(candidates[-1]))
-    made = [Annotations(root, place, candidate, form) for candidate in candidates]
-    probe = [file for file, _ in zip(made[0].files(), range(_PROBED), strict=False)]
-    if not probe:
+        """The number of classes that a classes.txt beside the annotations lists, or the YAML of the set declares; None where neither is there."""
+        listed = self._text(os.path.join(self.place, b"classes.txt"))
+        if listed is not None:
+            return sum(bool(line.strip()) for line in listed.splitlines()) or None
+        for folder in dict.fromkeys((b"", os.path.dirname(self.place), os.path.dirname(os.path.dirname(self.place)))):
+            declared = self._text(os.path.join(folder, b"data.yaml"))
+            if declared is not None:
+                return annotation_yolo.classes_of_yaml(declared)
         return None
-    pairs = [sum(each.has_picture(file) for file in probe) for each in made]
-    best = pairs.index(max(pairs))
-    return made[best], pairs[best] / len(probe)
+
+    def _text(self, file: bytes) -> str | None:
+        data = head_of(os.path.join(self._root, file), _TEXT_BYTES)
+        return None if data is None else data.decode("utf-8-sig", "replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
@@ -19,6 +20,11 @@ _LABELLED_SHARE = 0.9
 """of the pictures that stand below a level: with fewer, the folders sort pictures in some other way"""
 
 
+def is_split(name: bytes) -> bool:
+    """Whether a folder is named for a split, as train, val2017 or images_test are."""
+    return any(word in _SPLITS for word in re.split("[^a-z]+", name.decode("utf-8", "replace").lower()))
+
+
 def class_level(folders: Mapping[bytes, int]) -> int | None:
     """The first level of folders that varies and is neither split nor purpose; None where none is.
 
@@ -28,7 +34,7 @@ def class_level(folders: Mapping[bytes, int]) -> int | None:
     for level in range(max((len(parts) for parts, _ in paths), default=0)):
         names = {parts[level] for parts, _ in paths if len(parts) > level}
         plain = {name.decode("utf-8", "replace").lower() for name in names}
-        if len(names) == 1 or len(plain & _SPLITS) * 2 > len(plain) or plain <= _PURPOSES:
+        if len(names) == 1 or sum(map(is_split, names)) * 2 > len(names) or plain <= _PURPOSES:
             continue
         below = sum(count for parts, count in paths if len(parts) > level)
         sorted_in = {tuple(parts[:level]) for parts, _ in paths if len(parts) > level}
@@ -52,7 +58,7 @@ def one_sided_classes(folders: Mapping[bytes, int], level: int) -> Iterator[Part
     classes: dict[bytes, set[bytes]] = defaultdict(set)
     for path in folders:
         parts = path.split(b"/")
-        if 0 < level < len(parts) and parts[level - 1].decode("utf-8", "replace").lower() in _SPLITS:
+        if 0 < level < len(parts) and is_split(parts[level - 1]):
             classes[b"/".join(parts[:level])].add(parts[level])
     every = set().union(*classes.values()) if classes else set()
     for split in sorted(classes):

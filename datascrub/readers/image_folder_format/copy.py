@@ -78,9 +78,9 @@ def copy_tree(
     root = os.fsencode(source)
     kept = _Kept(listing, plan, root, drop, options, progress)
     strays = set(listing.strays(plan))
-    annotations = Annotations.of_plan(root, plan.settings)
-    if annotations is not None:  # of a picture that is gone they would be orphans
-        kept.gone.update([file for picture in kept.gone if (file := annotations.of(picture)) is not None])
+    annotations = [Annotations.of_plan(root, told) for told in plan.settings["annotations"]]
+    # Of a picture that is gone they would be orphans.
+    kept.gone.update([file for picture in kept.gone for each in annotations if (file := each.of(picture)) is not None])
     copier = _TreeCopy(plan, root, os.fsencode(destination), kept.gone | strays, options)
     copier.run()
     notes = [*copier.notes()]

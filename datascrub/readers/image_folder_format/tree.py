@@ -1,18 +1,16 @@
 """A folder of pictures: flat, in class folders, with metadata or masks beside them."""
 
 # Paths are bytes here, for foreign names need not decode, and pathlib takes no bytes.
-# ruff: noqa: PTH100, PTH113, PTH117, PTH118, PTH119, PTH120, PTH208
+# ruff: noqa: PTH100, PTH113, PTH117, PTH118, PTH120, PTH208
 
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import xxhash
 
 from datascrub.config import DataConfig
 from datascrub.errors import SourceError, UsageError
@@ -20,47 +18,22 @@ from datascrub.keys import printable, raw_of, text_of
 from datascrub.model import FOLDERS, MASK_KEY, Column, Field, Kind, Part, Problem, Role, Shard
 from datascrub.plan import Plan
 from datascrub.readers.base import Survey
-from datascrub.readers.image_folder_format.annotations import Annotations
-from datascrub.readers.image_folder_format.annotations import find as find_annotations
+from datascrub.readers.image_folder_format.annotations import SUFFIXES, Annotations
 from datascrub.readers.image_folder_format.classes import class_level, class_of, one_sided_classes
+from datascrub.readers.image_folder_format.companions import declared_annotations, declared_masks, find_annotations, find_masks
 from datascrub.readers.image_folder_format.entries import Entry, Listing, in_shards
 from datascrub.readers.image_folder_format.files import head_of
 from datascrub.readers.image_folder_format.list import IMAGE
-from datascrub.readers.image_folder_format.masks import Masks, pictures_of
-from datascrub.readers.image_folder_format.metadata import NAMES, Metadata, is_metadata
+from datascrub.readers.image_folder_format.masks import Masks
+from datascrub.readers.image_folder_format.metadata import Metadata
 from datascrub.readers.image_folder_format.names import is_hidden, is_image_by_content, says_image
-from datascrub.readers.image_folder_format.walk import Folder, Found, Other, Walk, is_inside
+from datascrub.readers.image_folder_format.outline import Outline
+from datascrub.readers.image_folder_format.walk import Folder, Found, Walk, is_inside
 
-_PROBED = 200
-_PAIRED_SHARE = 0.5
-"""of probed pictures that have a mask by name: with fewer, names pair in a way that is not known here, and nothing is accused"""
-
+_NAMED = 3
+"""files of annotations that a note names"""
 _DESCRIBED_SHARE = 0.5
 """of the probed pictures that the metadata speak of: with fewer, a picture without a row is no fault"""
-
-
-class _Outline:
-    """One pass: the outside of all files, and how many pictures each folder holds."""
-
-    def __init__(self, walk: Walk) -> None:
-        digest = xxhash.xxh3_128()
-        self.pictures: Counter[bytes] = Counter()
-        self.probe: list[bytes] = []
-        self.count, self.size, self.links = 0, 0, 0
-        self.tables: list[bytes] = []
-        for item in walk:
-            if isinstance(item, (Found, Other)):
-                digest.update(b"%s\0%d %d\n" % (item.path, item.size, item.mtime_ns))
-                self.size += item.size
-            if isinstance(item, Other) and os.path.basename(item.path) in NAMES and is_metadata(walk.path(item.path)):
-                self.tables.append(item.path)
-            if isinstance(item, Found):
-                self.count, self.links = self.count + 1, self.links + item.is_link
-                folder = os.path.dirname(item.path)
-                self.pictures[folder] += 1
-                if self.pictures[folder] <= _PROBED and len(self.probe) < _PROBED * 10:
-                    self.probe.append(item.path)
-        self.digest, self.links_out = digest.hexdigest(), walk.links_out
 
 
 class FolderTree(Listing):
@@ -69,11 +42,11 @@ class FolderTree(Listing):
     def __init__(self, source: Path) -> None:
         self._root = os.fsencode(source)
         self._metadata: Metadata | None = None
-        self._masks: tuple[tuple[str, str], Masks] | None = None
+        self._masks: tuple[list[list[str]], list[Masks]] | None = None
 
     @cached_property
-    def _outline(self) -> _Outline:
-        return _Outline(Walk(self._root))
+    def _outline(self) -> Outline:
+        return Outline(Walk(self._root))
 
     def fingerprint(self) -> Mapping[str, Any]:
         return {"files": self._outline.count, "size_bytes": self._outline.size, "digest": self._outline.digest}
@@ -83,24 +56,31 @@ class FolderTree(Listing):
             os.listdir(self._root)
         except OSError as error:
             raise SourceError(f"{os.fsdecode(self._root)} can't be listed: {error.strerror}", fix="check permissions") from error
-        leave = [self._declared(name, folder) for name, folder in (("masks", data.masks), ("annotations", data.annotations)) if folder is not None]
+        leave, notes = list[bytes](), self._notes()
+        masks = self._masks_of(data, leave, notes)
+        if data.annotations is not None:
+            leave.append(self._declared("annotations", data.annotations))
         whole = self._outline
         pictures = Counter({path: count for path, count in whole.pictures.items() if not any(is_inside(path, folder) for folder in leave)})
         if not pictures:
             raise SourceError("the folder holds no pictures", fix="point at the folder that holds them")
-        annotations = self._annotations_of(data, pictures, leave)
+        annotations = self._annotations_of(data, pictures, leave, notes)
         tables = [path for path in whole.tables if not any(is_inside(path, folder) for folder in leave)]
-        fields, notes, settings = [IMAGE], self._notes(), self._base(leave, tables)
-        if annotations is not None:
-            place, its_pictures = (printable(text_of(path or b".", is_path=True)) for path in (annotations.place, annotations.pictures))
-            settings["annotations"] = [*(text_of(path or b".", is_path=True) for path in (annotations.place, annotations.pictures)), annotations.form]
-            notes.append(f"{annotations.form} annotations in {place} belong to the pictures in {its_pictures}")
-        if data.masks is not None:
-            probe = [path for path in whole.probe if not any(is_inside(path, folder) for folder in leave)]
-            fields, notes = self._pair(leave[0], probe, settings, fields, notes)
+        fields: list[Field] = [IMAGE]
+        if masks:
+            fields.append(Field("mask", Role.MASK, Kind.ENCODED, declared=("extension", "format", MASK_KEY)))
+        settings: dict[str, Any] = {
+            "kind": "folder",
+            "leave": [text_of(folder, is_path=True) for folder in leave],
+            "metadata": [text_of(path, is_path=True) for path in tables],
+            "masks": [each.told() for each in masks],
+            "annotations": [each.told() for each in annotations],
+            "is_described": False,
+        }
         if tables:
             table = self._metadata = Metadata(self._root, tables)
-            settings["is_described"] = sum(not table.misses(path) for path in whole.probe) >= _DESCRIBED_SHARE * len(whole.probe)
+            probe = [path for path in whole.every_probe() if not any(is_inside(path, folder) for folder in leave)]
+            settings["is_described"] = sum(not table.misses(path) for path in probe) >= _DESCRIBED_SHARE * len(probe)
             fields += table.fields()
         level = None if data.task == "unlabelled" or any(field.role is Role.LABEL for field in fields) else class_level(pictures)
         settings["class_level"] = level
@@ -116,14 +96,38 @@ class FolderTree(Listing):
         task = data.task or ("regression" if is_number else "classification" if is_labelled else "unlabelled")
         return Survey(None, tuple(fields), sum(pictures.values()), whole.size, settings, task=task, labels=tuple(classes[:36]), notes=tuple(notes))
 
-    def _annotations_of(self, data: DataConfig, pictures: Counter[bytes], leave: list[bytes]) -> Annotations | None:
-        """The annotations beside the pictures, declared or not; their folder holds no samples."""
-        declared = self._declared("annotations", data.annotations) if data.annotations is not None else None
-        found = find_annotations(self._root, declared, data.annotation_format, pictures)
-        if found is None and declared is not None:
-            raise UsageError(f"data.annotations names {data.annotations}, which holds no annotation files", fix="declare annotation_format too")
-        if found is not None and found.place not in leave:
-            leave.append(found.place)
+    def _masks_of(self, data: DataConfig, leave: list[bytes], notes: list[str]) -> list[Masks]:
+        """The masks beside the pictures, declared or not; their folders hold no samples, and are added to leave."""
+        whole = self._outline
+        if data.masks is not None:
+            place = self._declared("masks", data.masks)
+            leave.append(place)
+            made, share = declared_masks(self._root, place, [path for path in whole.every_probe() if not is_inside(path, place)])
+            if made is None:
+                notes.append(f"{share:.0%} of the probed pictures have a mask of their name in {_said(place)}: masks are left aside")
+            return [] if made is None else [made]
+        found, others = find_masks(self._root, whole.pictures, whole.probe, whole.masks)
+        leave += [each.folder for each in found] + others
+        notes += [f"masks in {_said(each.folder)} belong to the pictures in {_said(each.pictures)}" for each in found]
+        notes += [f"{_said(place)} holds further masks of the same pictures: left aside, name it in data.masks to scan these" for place in others]
+        return found
+
+    def _annotations_of(self, data: DataConfig, pictures: Counter[bytes], leave: list[bytes], notes: list[str]) -> list[Annotations]:
+        """The annotations beside the pictures, likewise."""
+        if data.annotations is not None:
+            made = declared_annotations(self._root, leave[-1], data.annotation_format, pictures)
+            if made is None:
+                raise UsageError(f"data.annotations names {data.annotations}, which holds no annotation files", fix="declare annotation_format too")
+            found = [made]
+        else:
+            found = find_annotations(self._root, pictures, self._outline.texts, data.annotation_format)
+        leave += [each.place for each in found if each.place not in leave and not each.is_among_pictures]
+        together: defaultdict[tuple[str, bytes], list[str]] = defaultdict(list)
+        for each in found:
+            together[each.form, each.pictures].append(_said(each.place))
+        for (form, its_pictures), places in together.items():
+            more = f" and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
+            notes.append(f"{form} annotations in {', '.join(places[:_NAMED])}{more} belong to the pictures in {_said(its_pictures)}")
         return found
 
     def _declared(self, name: str, folder: str) -> bytes:
@@ -144,30 +148,12 @@ class FolderTree(Listing):
             notes.append(f"{whole.links_out:,} links to folders outside the source are followed")
         return notes
 
-    def _base(self, leave: Sequence[bytes], tables: Sequence[bytes]) -> dict[str, Any]:
-        return {
-            "kind": "folder",
-            "leave": [text_of(folder, is_path=True) for folder in leave],
-            "metadata": [text_of(path, is_path=True) for path in tables],
-            "masks": None,
-            "annotations": None,
-            "is_described": False,
-        }
-
-    def _pair(
-        self, masks: bytes, probe: Sequence[bytes], settings: dict[str, Any], fields: list[Field], notes: list[str]
-    ) -> tuple[list[Field], list[str]]:
-        pictures, share = pictures_of(self._root, masks, probe)
-        name = printable(text_of(masks, is_path=True))
-        if share < _PAIRED_SHARE:
-            return fields, [*notes, f"{share:.0%} of the probed pictures have a mask of their name in {name}: masks are left aside"]
-        settings["masks"] = [text_of(masks, is_path=True), text_of(pictures or b".", is_path=True)]
-        return [*fields, Field("mask", Role.MASK, Kind.ENCODED, declared=("extension", "format", MASK_KEY))], notes
-
     def shards(self, plan: Plan) -> Iterator[Shard | Part]:
         settings = plan.settings
         tables = frozenset(raw_of(path) for path in settings["metadata"])
-        walk = Walk(self._root, leave=tuple(raw_of(folder) for folder in settings["leave"]), known=tables)
+        annotations = [Annotations.of_plan(self._root, told) for told in settings["annotations"]]
+        beside = frozenset(SUFFIXES[each.form] for each in annotations if each.is_among_pictures)
+        walk = Walk(self._root, leave=tuple(raw_of(folder) for folder in settings["leave"]), known=tables, beside=beside)
         number = first = 0
         folders: Counter[bytes] = Counter()
         for piece in in_shards(self._sized(walk, settings["class_level"], folders)):
@@ -179,12 +165,10 @@ class FolderTree(Listing):
         held = self._table(plan)
         if held is not None:
             yield from held.parts(self._root)
-        masks = self._pairs(plan)
-        if masks is not None:
+        for masks in self._pairs(plan):
             yield from masks.orphans()
-        annotations = Annotations.of_plan(self._root, settings)
-        if annotations is not None:
-            yield from annotations.parts(plan.data, plan.limits, first)
+        for each in annotations:
+            yield from each.parts(plan.data, plan.limits, sum(count for folder, count in folders.items() if is_inside(folder, each.pictures)))
         if settings["class_level"] is not None:
             yield from one_sided_classes(folders, settings["class_level"])
 
@@ -215,10 +199,11 @@ class FolderTree(Listing):
         return made
 
     def _entry(self, plan: Plan, path: bytes) -> Entry:
-        masks, table, problem = self._pairs(plan), self._table(plan), None
+        table, problem = self._table(plan), None
+        masks = next((each for each in self._pairs(plan) if is_inside(path, each.pictures)), None)
         mask = masks.of(path) if masks is not None else None
-        if masks is not None and mask is None:
-            problem = Problem("record-companion-missing", f"its mask is missing in {printable(text_of(masks.folder, is_path=True))}")
+        if masks is not None and masks.is_missing(path):
+            problem = Problem("record-companion-missing", f"its mask is missing in {_said(masks.folder)}")
         elif table is not None and plan.settings["is_described"] and table.misses(path):
             problem = Problem("record-field-missing", "the metadata has no row for this picture")
         elif table is not None and (odd := table.odd(plan.fields, path)) is not None:
@@ -254,8 +239,7 @@ class FolderTree(Listing):
         return table.column(field, [entry.name for entry in entries]) if table is not None else Column(field, [None] * len(entries))
 
     def strays(self, plan: Plan) -> Iterator[bytes]:
-        masks = self._pairs(plan)
-        if masks is not None:
+        for masks in self._pairs(plan):
             yield from masks.strays()
 
     def _table(self, plan: Plan) -> Metadata | None:
@@ -264,14 +248,17 @@ class FolderTree(Listing):
             self._metadata = Metadata(self._root, paths)
         return self._metadata if paths else None
 
-    def _pairs(self, plan: Plan) -> Masks | None:
-        if plan.settings["masks"] is None:
-            return None
-        names = tuple(plan.settings["masks"])
-        if self._masks is None or self._masks[0] != names:
-            pictures = raw_of(names[1])
-            self._masks = (names[0], names[1]), Masks(self._root, raw_of(names[0]), b"" if pictures == b"." else pictures)
+    def _pairs(self, plan: Plan) -> list[Masks]:
+        told = plan.settings["masks"]
+        if self._masks is None or self._masks[0] != told:
+            # A folder inside another one's comes first: a picture belongs to the nearest.
+            made = sorted((Masks.of_plan(self._root, each) for each in told), key=lambda each: each.pictures, reverse=True)
+            self._masks = told, made
         return self._masks[1]
+
+
+def _said(path: bytes) -> str:
+    return printable(text_of(path or b".", is_path=True))
 
 
 def _folded(paths: Sequence[bytes]) -> list[list[Any]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datascrub.keys import printable, text_of
 from datascrub.model import Part
 from datascrub.readers.image_folder_format.files import head_of
-from datascrub.readers.image_folder_format.names import is_hidden, is_image_by_content, says_image
+from datascrub.readers.image_folder_format.names import is_hidden, is_image_by_content, says_image, suffix_of
 
 _NAMED = 5
 _HIDDEN_NAMED = 20
@@ -76,7 +76,8 @@ def is_run_folder(path: bytes) -> bool:
 
 
 def is_inside(path: bytes, folder: bytes) -> bool:
-    return path == folder or path.startswith(folder.rstrip(b"/") + b"/")
+    """Whether a path is a folder, or below it; everything is inside the root, the empty path."""
+    return not folder or path == folder or path.startswith(folder.rstrip(b"/") + b"/")
 
 
 def is_entered(link: bytes, real_root: bytes, entered: set[tuple[int, int]]) -> bool:
@@ -92,14 +93,16 @@ class Walk:
     """One pass over a folder, in the order of the bytes of relative paths.
 
     leave: relative paths of folders that hold no samples (masks, annotations), or of a file of annotations.
-    known: relative paths of files that are used otherwise (metadata).
+    known: relative paths of files that are used otherwise (metadata). beside: suffixes of such files, wherever they lie (annotations).
     Each real folder is entered once: a link to a folder inside the root is left to the folder's own place, one to a folder outside is followed.
     """
 
-    def __init__(self, root: bytes, *, leave: tuple[bytes, ...] = (), known: frozenset[bytes] = frozenset()) -> None:
+    def __init__(
+        self, root: bytes, *, leave: tuple[bytes, ...] = (), known: frozenset[bytes] = frozenset(), beside: frozenset[bytes] = frozenset()
+    ) -> None:
         self.root, self.links_out = root, 0
         self._real = os.path.realpath(root)
-        self._leave, self._known = leave, known | set(leave)
+        self._leave, self._known, self._beside = leave, known | set(leave), beside
         self._entered: set[tuple[int, int]] = set()
         self._others, self._hidden, self._special, self._inner_links = Aside(), Aside(), Aside(), Aside()
         self._hidden_images = 0
@@ -182,7 +185,7 @@ class Walk:
         yield Other(relative, status.st_size, status.st_mtime_ns)
         if head is None:
             yield Part("part-unreadable", text_of(relative, is_path=True), "can't be read, and its name says no picture", lost_bytes=status.st_size)
-        elif relative not in self._known:
+        elif relative not in self._known and suffix_of(relative).lower() not in self._beside:
             self._others.add(relative)
 
     def _hide(self, relative: bytes, *, is_folder: bool) -> Iterator[Part]:
