@@ -90,6 +90,8 @@ DECODER = "decoder:"
 """in Field.declared of pictures, before a name: the owner wants to know what this decoder makes of them"""
 MASK_KEY = "mask_key"
 """in Field.declared of a mask: the file of each, by whose key a finding on the mask goes"""
+OBJECTS = "objects"
+"""in Field.declared of an array: the class of each object of the sample"""
 FOLDERS = "folders"
 """in Field.declared of a label: it is the name of a folder, and no label is a file that stands outside of all of these"""
 

@@ -14,7 +14,7 @@ import numpy as np
 from datascrub.layouts.base import Fit, Record
 from datascrub.layouts.datum import Datum
 from datascrub.layouts.protobuf import message
-from datascrub.model import CORNERS, Column, Field, Kind, Limits, Role
+from datascrub.model import CORNERS, OBJECTS, Column, Field, Kind, Limits, Role
 
 
 class AnnotatedDatum(Datum):
@@ -30,8 +30,9 @@ class AnnotatedDatum(Datum):
             return None
         # The label of the inner Datum is a filler of SSD's converter (-1); the classes are those of the boxes.
         fields = tuple(field for field in fit.fields if field.name != "label")
-        boxes = (Field("boxes", Role.BOXES, Kind.ARRAY, "float32", declared=(CORNERS,)), Field("classes", Role.IGNORE, Kind.ARRAY, "int32"))
-        return replace(fit, fields=fields + boxes, labels=(), task=None)
+        boxes = Field("boxes", Role.BOXES, Kind.ARRAY, "float32", declared=(CORNERS,))
+        classes = Field("classes", Role.ARRAY, Kind.ARRAY, "int32", declared=(OBJECTS,))
+        return replace(fit, fields=(*fields, boxes, classes), labels=(), task=None)
 
     def _parsed(self, value: bytes) -> Any:
         whole = _annotated(value)

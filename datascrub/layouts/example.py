@@ -9,7 +9,7 @@ from datascrub.config import FieldConfig
 from datascrub.layouts.base import Fit, Layout, Record
 from datascrub.layouts.encoded_image import no_bytes
 from datascrub.layouts.example_block import block_columns
-from datascrub.layouts.example_boxes import boxes_of, is_joined, joined
+from datascrub.layouts.example_boxes import boxes_of, compare_counts, is_joined, joined
 from datascrub.layouts.example_columns import is_wanted, numbers_or_none, values_of
 from datascrub.layouts.example_message import message, name_of, raw_name
 from datascrub.layouts.example_raw import declared_fields, is_raw, raw_fields, raw_values
@@ -82,6 +82,7 @@ class Example(Layout):
         for field in fields:
             if field.kind is Kind.ENCODED and is_wanted(field):
                 columns[field.name].declared = _declared(field, fields, siblings)
+        compare_counts(fields, columns, problems)
         return columns, problems
 
     def declared(self, fields: Sequence[Field], its: Mapping[str, FieldConfig]) -> tuple[Field, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from datascrub.layouts.example_columns import values_of
 from datascrub.layouts.example_message import raw_name
 from datascrub.layouts.example_roles import REQUIRED
-from datascrub.model import CORNERS, Field, Kind, Problem, Role
+from datascrub.model import CORNERS, OBJECTS, Column, Field, Kind, Problem, Role
 
 _ORDER = ("xmin", "ymin", "xmax", "ymax")
 
@@ -66,3 +66,15 @@ def boxes_of(
         elif any(each is not None for each in four):
             made[row] = np.stack(four, axis=-1)
     return made
+
+
+def compare_counts(fields: Sequence[Field], columns: Mapping[str, Column], problems: MutableMapping[int, Problem]) -> None:
+    """Give a record a problem whose objects have another number of classes than of boxes."""
+    for boxes in fields:
+        parent = boxes.name.rpartition("/")[0]
+        for labels in fields:
+            if is_joined(boxes) and OBJECTS in labels.declared and parent and labels.name.startswith(parent + "/") and labels.name in columns:
+                for row, (some, others) in enumerate(zip(columns[boxes.name].values, columns[labels.name].values, strict=True)):
+                    if some is not None and others is not None and len(some) != len(others):
+                        told = f"{labels.name} has {len(others)} values, {boxes.name} has {len(some)} boxes"
+                        problems.setdefault(row, Problem("record-size-mismatch", told))

@@ -12,7 +12,7 @@ from typing import Any
 from datascrub.layouts.example_message import BYTES, FLOAT, INT64
 from datascrub.layouts.plain import is_text
 from datascrub.media.sniff import sniff
-from datascrub.model import Field, Kind, Role
+from datascrub.model import OBJECTS, Field, Kind, Role
 
 REQUIRED = "required"
 """in Field.declared: the set has this feature on every record, so that one without it is a finding"""
@@ -81,7 +81,7 @@ def fields_of(seen: Mapping[str, Seen], total: int) -> tuple[Field, ...]:
 def _field(name: str, its: Seen, total: int, siblings: set[str], seen: Mapping[str, Seen], images: list[str]) -> Field:
     kind, length = its.kind, its.length
     is_required = nearly_all(its.kinds.total(), total) and kind is not None
-    declared = (REQUIRED,) if is_required else ()
+    declared: tuple[str, ...] = (REQUIRED,) if is_required else ()
     if kind is None:
         return Field(name, Role.IGNORE, Kind.TEXT)
     if kind == BYTES:
@@ -91,8 +91,10 @@ def _field(name: str, its: Seen, total: int, siblings: set[str], seen: Mapping[s
             return Field(name, Role.MASK if is_mask else Role.IMAGE, Kind.ENCODED, declared=told + declared)
         return Field(name, Role.IGNORE if name in siblings else _text_role(name, its), Kind.TEXT, declared=declared)
     role = Role.IGNORE if name in siblings else _number_role(name, length)
-    if role is Role.BOXES or "object" in _words(name):
+    if role is Role.BOXES or {"object", "objects"} & set(_words(name)):
         length = None  # as many as there are objects, even where nearly all probed records have one
+    if role is Role.ARRAY and kind == INT64 and is_object_label(name):
+        declared += (OBJECTS,)
     is_scalar = length == 1 and role in (Role.LABEL, Role.WEIGHT, Role.ID)
     shape = None if length is None else () if is_scalar else (length,)
     return Field(name, role, Kind.ARRAY, _DTYPES[kind], shape, declared)
@@ -109,9 +111,15 @@ def _words(name: str) -> list[str]:
 def is_label_name(name: str) -> bool:
     """label, image/class/label, y, target, class_id, …"""
     words = _words(name)
-    if not words or "object" in words:
+    if not words or {"object", "objects"} & set(words):
         return False
     return words[-1] in _LABELS or tuple(words[-2:]) in _LABEL_PAIRS or name.lower().rpartition("/")[2] == "y"
+
+
+def is_object_label(name: str) -> bool:
+    """image/object/class/label, objects/label, object/category_id, …"""
+    words = _words(name)
+    return bool({"object", "objects"} & set(words)) and (words[-1] in _LABELS or tuple(words[-2:]) in _LABEL_PAIRS)
 
 
 def is_unknown(its: Seen) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from datascrub.config import Config, RuleConfig
 from datascrub.errors import UsageError
-from datascrub.model import DOMAIN, RECORD, Field, Role, Severity
+from datascrub.model import DOMAIN, OBJECTS, RECORD, Field, Role, Severity
 from datascrub.plan import Plan
 from datascrub.registry import catalogue, validators
 from datascrub.rules import PartRule, RowRule, SetRule
@@ -186,7 +186,7 @@ def _names(says: str) -> set[str]:
 
 def _content(plan: Plan) -> list[str]:
     """The fields that make up what a sample is: pictures first, then arrays, then texts; texts alone are words that repeat, and no content."""
-    fields = [field.name for role in (Role.IMAGE, Role.ARRAY, Role.TEXT) for field in plan.fields_of(role)]
+    fields = [field.name for role in (Role.IMAGE, Role.ARRAY, Role.TEXT) for field in plan.fields_of(role) if OBJECTS not in field.declared]
     return fields if plan.fields_of(Role.IMAGE, Role.ARRAY) else []
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from datascrub.config import PRECISIONS
-from datascrub.model import Column, Field, Finding, Kind, Role
+from datascrub.model import OBJECTS, Column, Field, Finding, Kind, Role
 from datascrub.rules import Measurement, Rule
 from datascrub.rules.rows import RowJudge
 
@@ -37,6 +37,8 @@ class Validator(ABC):
     measures: ClassVar[Mapping[str, Measurement]]
     measured_with: ClassVar[frozenset[str]] = frozenset()
     """parameters that measuring needs: a scan sets them by flags of its own, and a later judging can't change them"""
+    of_objects: ClassVar[bool] = False
+    """whether it looks at the classes of objects, which are an array only in their form"""
     version: ClassVar[int] = 1
     """Goes up when the same bytes would be measured differently, so that older facts are not taken over."""
 
@@ -46,7 +48,8 @@ class Validator(ABC):
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
 
     def applies(self, field: Field) -> bool:
-        return field.role in self.roles and field.kind in self.kinds
+        """Whether it measures this field."""
+        return field.role in self.roles and field.kind in self.kinds and self.of_objects is (OBJECTS in field.declared)
 
     def parameters(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
