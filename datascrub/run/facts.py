@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import duckdb
 
 ROWS_A_FILE = 100_000
+ROWS_TO_STAY = 4096
+"""rows of a shard from which on its file is not put together with others"""
 _PLACE = {"shard": "INTEGER", "row": "BIGINT", "key": "VARCHAR", "file": "VARCHAR", "offset": "BIGINT", "stamp": "VARCHAR"}
 _PLAIN = {"BOOLEAN": bool, "BIGINT": np.int64, "DOUBLE": np.float64}
 
@@ -55,7 +57,10 @@ class FactsTable:
             chunks.append(_nulls(count, self.schema[field][name].type) if column is None else column)
 
     def write(self, place: Path, metadata: Mapping[str, Any], taken: Unchanged | None = None) -> None:
-        """Write the Parquet file aside and rename it; metadata is kept in it as JSON under "account". taken: rows that come from an earlier run."""
+        """Write the Parquet file aside and rename it; metadata is kept in it as JSON under "account". taken: rows that come from an earlier run.
+
+        metadata["first"], where it is known, is the number of row 0 in the source.
+        """
         columns = _Columns()
         selects = [f"{columns.put(_joined(chunks, _PLACE[name]), _PLACE[name])} AS {quoted(name)}" for name, chunks in self.place.items()]
         for field, its in self.schema.items():
@@ -72,6 +77,8 @@ class FactsTable:
             shard = metadata["shard"]
             rows = f"({rows} UNION ALL BY NAME SELECT {shard}::INTEGER AS shard, {taken.registered(connection)}) ORDER BY row"
             rows = f"SELECT * FROM {rows}"
+        first = metadata.get("first")
+        rows = f"SELECT {'NULL::BIGINT' if first is None else f'{first} + row'} AS number, * FROM ({rows})"
         connection.execute(f"COPY ({rows}) TO {literal(str(aside))} (FORMAT parquet, KV_METADATA {{account: {note}}})")
         connection.unregister("columns")
         aside.replace(place)
@@ -181,7 +188,7 @@ class Earlier:
 
     @property
     def _read(self) -> str:
-        return f"read_parquet({_list(self.files)})"
+        return f"(SELECT * EXCLUDE (shard, row) FROM read_parquet({_list(self.files)}))"
 
     def _unchanged(self, wanted: dict[str, np.ndarray], source: str, count: int) -> Unchanged:
         connection = _writer(os.getpid())
@@ -261,6 +268,7 @@ def open_facts(run: RunFolder, is_little: bool = True) -> duckdb.DuckDBPyConnect
     """
     connection = connect(room=Room(run.spill, is_little))
     connection.execute("SET preserve_insertion_order = true")
+    connection.execute("SET parquet_metadata_cache = true")
     if fact_files(run):
         connection.execute(f"CREATE VIEW facts AS SELECT * EXCLUDE (stamp) FROM ({numbered_facts(run)})")
     connection.execute(f"SET allowed_directories = [{literal(str(run.facts))}]")
@@ -283,8 +291,8 @@ def numbered_facts(run: RunFolder) -> str:
     """A SELECT of all that is measured so far, the stamp of each sample too."""
     held = f"read_parquet({_list(fact_files(run))})"
     if run.measured() is not None:
-        return f"SELECT * FROM {held}"
-    return f"SELECT row_number() OVER (ORDER BY shard, row) - 1 AS number, * EXCLUDE (shard, row) FROM {held}"
+        return f"SELECT * EXCLUDE (shard, row) FROM {held}"
+    return f"SELECT row_number() OVER (ORDER BY shard, row) - 1 AS number, * EXCLUDE (number, shard, row) FROM {held}"
 
 
 def _list(files: Iterable[str]) -> str:
@@ -293,6 +301,11 @@ def _list(files: Iterable[str]) -> str:
 
 def accounts(run: RunFolder) -> list[dict[str, Any]]:
     """The account that each shard's file carries, in the order of shards."""
+    return [account for _, account in _accounts(run)]
+
+
+def _accounts(run: RunFolder) -> list[tuple[str, dict[str, Any]]]:
+    """(file, the account that it carries) of each shard, in order."""
     files = fact_files(run)
     if not files:
         return []
@@ -300,7 +313,7 @@ def accounts(run: RunFolder) -> list[dict[str, Any]]:
         rows = connection.execute(
             f"SELECT file_name, value FROM parquet_kv_metadata({_list(files)}) WHERE key = 'account' ORDER BY file_name"
         ).fetchall()
-    return [json.loads(bytes(value).decode("utf-8")) for _, value in rows]
+    return [(file if isinstance(file, str) else bytes(file).decode(), json.loads(bytes(value).decode("utf-8"))) for file, value in rows]
 
 
 def sound_shards(run: RunFolder) -> set[int]:
@@ -341,40 +354,73 @@ def count_rows(run: RunFolder) -> int:
 
 
 def compact(run: RunFolder, measured: Mapping[str, Any]) -> None:
-    """Rewrite the shards' files as files of some 100,000 rows with the final numbers, and the account of the whole beside them."""
+    """Put small shards together to files of some 100,000 rows, give all rows their final numbers, and put the account of the whole beside them.
+
+    A large shard whose rows have their final numbers already stays as it is: it takes longer to write again than it ever saves.
+    """
     place = run.path / "facts.new"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    files = fact_files(run)
-    if files:
-        first = 0
-        for written, (group, rows) in enumerate(_groups(files)):
+    first = 0
+    for written, group in enumerate(_groups(_shards(run))):
+        target = place / f"facts-{written:06d}.parquet"
+        if len(group) == 1 and group[0].is_final(first):
+            _link(Path(group[0].file), target)
+        else:
             # A connection for each: what one keeps would add up, and memory is to hold one group and never the set.
-            with connect() as connection:
+            with connect(threads=1) as connection:
                 connection.execute("SET preserve_insertion_order = true")
-                target = literal(str(place / f"facts-{written:06d}.parquet"))
-                connection.execute(f"COPY ({_numbered(group, first)}) TO {target} (FORMAT parquet)")
-            first += rows
+                files = [each.file for each in group]
+                connection.execute(f"COPY ({_numbered(files, first)}) TO {literal(str(target))} (FORMAT parquet)")
+        first += sum(each.rows for each in group)
     run.write_json(place / "measured.json", measured)
     run.swap_facts(place)
 
 
+@dataclass(frozen=True)
+class _ShardFile:
+    """The facts of a shard. first: the number that its first row got, where it was known."""
+
+    file: str
+    rows: int
+    first: int | None
+
+    def is_final(self, first: int) -> bool:
+        """Whether it may stay as it is, where its first row is to have this number."""
+        return self.rows >= ROWS_TO_STAY and self.first == first
+
+
+def _shards(run: RunFolder) -> Iterator[_ShardFile]:
+    for file, account in _accounts(run):
+        is_whole = account["records"] == account.get("expected")  # a row that is lost is a gap in the numbers
+        yield _ShardFile(file, account["records"], account.get("first") if is_whole else None)
+
+
+def _groups(shards: Iterable[_ShardFile]) -> Iterator[list[_ShardFile]]:
+    """The shards, in order, that make one file together; one alone where it is large."""
+    group: list[_ShardFile] = []
+    rows = first = 0
+    for shard in shards:
+        if group and (rows + shard.rows > ROWS_A_FILE or shard.is_final(first)):
+            yield group
+            group, rows = [], 0
+        group.append(shard)
+        rows, first = rows + shard.rows, first + shard.rows
+        if shard.is_final(first - shard.rows):
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def _link(file: Path, target: Path) -> None:
+    try:
+        os.link(file, target)
+    except OSError:  # a file system without links
+        shutil.copyfile(file, target)
+
+
 def _numbered(files: Sequence[str], first: int) -> str:
     """A SELECT of the rows of some shards in order, numbered from `first`: sorted once, then counted; an ordered window would sort again."""
-    rows = f"SELECT * FROM read_parquet({_list(files)}) ORDER BY shard, row"
-    return f"SELECT row_number() OVER () - 1 + {first} AS number, * EXCLUDE (shard, row) FROM ({rows})"
-
-
-def _groups(files: Sequence[str]) -> Iterator[tuple[list[str], int]]:
-    """(files, rows) of each run of shards, in order, that make one file together; one shard where that is larger."""
-    group: list[str] = []
-    rows = 0
-    with connect(threads=1) as connection:
-        counts = [connection.execute(f"SELECT count(*) FROM read_parquet({_list([file])})").fetchall()[0][0] for file in files]
-    for file, count in zip(files, counts, strict=True):
-        if group and rows + count > ROWS_A_FILE:
-            yield group, rows
-            group, rows = [], 0
-        group.append(file)
-        rows += count
-    yield group, rows
+    rows = f"SELECT * EXCLUDE (number) FROM read_parquet({_list(files)}) ORDER BY shard, row"
+    return f"SELECT row_number() OVER () - 1 + {first} AS number, * FROM ({rows})"

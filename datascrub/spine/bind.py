@@ -35,13 +35,17 @@ class BoundRow:
 
 @dataclass(frozen=True)
 class BoundSet:
-    """A set rule on one field, its SQL ready; parameters: the $names that it uses."""
+    """A set rule on one field, its SQL ready but for {repeats}; parameters: the $names that it uses.
+
+    content: SQL for the hash of all that makes up a sample; {repeats} are the samples whose content stands more than once.
+    """
 
     rule: SetRule
     field: Field
     severity: Severity
     sql: str
     parameters: Mapping[str, Any]
+    content: str = "NULL"
 
 
 @dataclass(frozen=True)
@@ -203,10 +207,10 @@ def _bound_set(
 ) -> BoundSet | str | None:
     """The question on this field, or why it can't be asked; None where it is asked of another field."""
     content = _content(plan)
-    if "{content}" in rule.sql and (not content or content[0] != field.name):
+    if "{repeats}" in rule.sql and (not content or content[0] != field.name):
         return None  # asked once, of the first of the fields that make up a sample
     sql = rule.sql.replace("{field}", struct(field.name))
-    sql = sql.replace("{content}", _whole(content)).replace("{is_alone}", "true" if len(content) == 1 else "false")
+    sql = sql.replace("{is_alone}", "true" if len(content) == 1 else "false")
     for role in (Role.LABEL, Role.IMAGE):
         if f"{{{role.value}}}" in sql:
             beside = plan.fields_of(role)
@@ -219,7 +223,7 @@ def _bound_set(
     unknown = [name for name in used if name not in parameters]
     if unknown:
         raise UsageError(f"the SQL of {rule.code} uses ${unknown[0]}, which is no parameter")
-    return BoundSet(rule, field, severity, sql, {name: _plain(parameters[name]) for name in used})
+    return BoundSet(rule, field, severity, sql, {name: _plain(parameters[name]) for name in used}, _whole(content))
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ class Judge:
         self.bound: Bound = bind(run_plan.plan, config)
         self.not_checked: list[str] = list(self.bound.not_checked)
         self.total = 0
+        self._repeats: str | None = None
 
     def findings(self) -> Iterator[tuple[int | None, Finding]]:
         """(number of the sample or None, finding), the questions to the set first, since some explain what rows show."""
@@ -89,6 +91,8 @@ class Judge:
         if self.total < question.rule.minimum:
             self.not_checked.append(f"{question.rule.code} on {question.field.name}: needs {question.rule.minimum:,} samples")
             return
+        if "{repeats}" in question.sql:
+            question = dataclasses.replace(question, sql=question.sql.replace("{repeats}", self._repeating(connection, question.content)))
         result = ask(connection, question)
         names = [column[0] for column in result.description]
         rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
@@ -104,6 +108,16 @@ class Judge:
             if number is not None and key != keys[number]:
                 row["sample_key"] = keys[number]
             yield number, Finding(key, question.rule.code, severity, question.field.name, message, row, scope)
+
+    def _repeating(self, connection: duckdb.DuckDBPyConnection, content: str) -> str:
+        """The table of the samples whose content stands more than once: number, hash. Made once, for several questions begin with it."""
+        if self._repeats is None:
+            self._repeats = "repeats"
+            told = f"(SELECT number, {content} AS hash FROM facts) WHERE hash IS NOT NULL"
+            # Numbers in place of texts first, which take a third of the memory; contents that share one by chance are told apart by the questions.
+            suspects = f"SELECT hash(hash) FROM {told} GROUP BY ALL HAVING count(*) > 1"
+            connection.execute(f"CREATE TEMP TABLE repeats AS SELECT number, hash FROM {told} AND hash(hash) IN ({suspects})")
+        return self._repeats
 
     def _keys(self, connection: duckdb.DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, str]:
         made: dict[int, str] = {}

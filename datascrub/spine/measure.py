@@ -42,7 +42,9 @@ class _Measurer:
     def __init__(self, station: Station, task: ShardTask) -> None:
         self.validators, self.judges = station.validators, station.judges
         self.table = FactsTable.empty(station.schema)
-        self.account = ShardAccount(task.shard.number, task.shard.count if task.rows is None else len(task.rows))
+        is_all = task.rows is None
+        expected, first = (task.shard.count, task.shard.first) if is_all else (len(task.rows or ()), None)
+        self.account = ShardAccount(task.shard.number, expected, first)
         self.stamps = Stamps()
 
     def take(self, unchanged: Unchanged) -> None:

@@ -56,11 +56,13 @@ class ShardTask:
 class ShardAccount:
     """What became of a shard: rows read, by verdict; the parts met. expected: rows that the listing promised, None where it could not know.
 
-    taken: rows whose facts come from an earlier run; errors are not counted among them.
+    taken: rows whose facts come from an earlier run; errors are not counted among them. first: the place of its first row among all of the source,
+    where all its rows are asked for and the listing knew it.
     """
 
     shard: int
     expected: int | None = None
+    first: int | None = None
     records: int = 0
     errors: int = 0
     unreadable: int = 0

@@ -12,15 +12,19 @@ from datascrub.model import Column, Kind, Role, Severity
 from datascrub.rules import Measurement, Rule, SetRule
 from datascrub.validators.base import Validator
 
+# Grouped by a number of each hash, which takes a third of its memory.
 _REPEATED = """
     WITH grouped AS (
-        SELECT {field}.hash AS hash, count(*) AS copies, arg_min(key, number) AS first_key, arg_max(key, number) AS last_key, min(number) AS first
-        FROM facts WHERE {field}.hash IS NOT NULL GROUP BY ALL HAVING count(*) > 1
+        SELECT count(*) AS copies, min(number) AS first, max(number) AS last
+        FROM facts WHERE {field}.hash IS NOT NULL GROUP BY hash({field}.hash) HAVING count(*) > 1
     ), share AS (
         SELECT (SELECT count(*) FROM facts) AS samples, sum(copies) AS repeated FROM grouped
+    ), said AS (
+        SELECT copies, first, last, samples FROM grouped, share
+        WHERE copies >= greatest($least_copies, $least_share * samples) AND copies > 0.5 * repeated
     )
-    SELECT copies, first_key, last_key, samples AS of FROM grouped, share
-    WHERE copies >= greatest($least_copies, $least_share * samples) AND copies > 0.5 * repeated ORDER BY copies DESC, first"""
+    SELECT copies, one.key AS first_key, other.key AS last_key, samples AS of
+    FROM said JOIN facts AS one ON one.number = first JOIN facts AS other ON other.number = last ORDER BY copies DESC, first"""
 
 
 @dataclass(frozen=True)

@@ -17,36 +17,34 @@ from datascrub.validators.constant import is_constant
 _LEAST_BYTES = 16
 """arrays below it are numbers that repeat by chance"""
 
-_GROUPS = """
-    WITH grouped AS (
-        SELECT {content} AS hash, count(*) AS copies, min(number) AS first, arg_min(key, number) AS first_key FROM facts
-        WHERE {content} IS NOT NULL GROUP BY ALL HAVING count(*) > 1
-    ), share AS (
+_SHARE = """, share AS (
         SELECT coalesce(sum(copies), 0) > greatest(2, 0.5 * (SELECT count(*) FROM facts)) AS is_most, sum(copies)::BIGINT AS samples,
             count(*) AS groups
-        FROM grouped
+        FROM {groups}
     )"""
 
+_GROUPS = f"""
+    WITH grouped AS (
+        SELECT hash, count(*) AS copies, min(number) AS first FROM {{repeats}} GROUP BY hash HAVING count(*) > 1
+    ){_SHARE.replace("{groups}", "grouped")}"""
+
 _DUPLICATES = f"""{_GROUPS}
-    SELECT number, first_key, copies
-    FROM facts JOIN grouped ON {{content}} = grouped.hash, share WHERE number > first AND NOT is_most ORDER BY number"""
+    SELECT repeated.number AS number, facts.key AS first_key, copies
+    FROM {{repeats}} AS repeated JOIN grouped USING (hash) JOIN facts ON facts.number = first, share
+    WHERE repeated.number > first AND NOT is_most ORDER BY repeated.number"""
 
 _MOSTLY_DUPLICATES = f"""{_GROUPS}
     SELECT samples, groups, (SELECT count(*) FROM facts) AS of FROM share WHERE is_most"""
 
-_CONFLICTS = """
+_CONFLICTS = f"""
     WITH labelled AS (
-        SELECT number, key, {content} AS hash, coalesce({label}.text, {label}.value::VARCHAR, {label}.number::VARCHAR) AS label FROM facts
-        WHERE {content} IS NOT NULL AND $task <> 'multilabel'
-        AND ({label}.value IS NULL OR NOT list_contains(CAST($ignore_labels AS BIGINT[]), {label}.value))
+        SELECT number, key, hash, coalesce({{label}}.text, {{label}}.value::VARCHAR, {{label}}.number::VARCHAR) AS label
+        FROM facts JOIN {{repeats}} AS repeated USING (number)
+        WHERE $task <> 'multilabel' AND ({{label}}.value IS NULL OR NOT list_contains(CAST($ignore_labels AS BIGINT[]), {{label}}.value))
     ), conflicts AS (
         SELECT hash, count(*) AS copies, arg_min(key, number) AS first_key FROM labelled
         WHERE label IS NOT NULL GROUP BY hash HAVING min(label) <> max(label)
-    ), share AS (
-        SELECT coalesce(sum(copies), 0) > greatest(2, 0.5 * (SELECT count(*) FROM facts)) AS is_most, sum(copies)::BIGINT AS samples,
-            count(*) AS groups
-        FROM conflicts
-    )"""
+    ){_SHARE.replace("{groups}", "conflicts")}"""
 
 _CONFLICTING = f"""{_CONFLICTS}, told AS (
         SELECT hash, list(DISTINCT label ORDER BY label) AS every FROM labelled JOIN conflicts USING (hash) WHERE label IS NOT NULL GROUP BY hash

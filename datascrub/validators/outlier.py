@@ -17,21 +17,25 @@ SENTINELS = (-9999.0, -999.0, 9999.0, 99999.0, -99999.0, 999999.0, -32768.0, -21
 """numbers that stand for "missing" in tables, sensors and rasters"""
 
 # How far a sample's extremes lie from the median of all extremes; and the farthest of the others, without the one, or the hundredth, that may be odd.
+# The median of a large set is that of every so-manieth sample.
 _FAR = """
-    WITH ends AS (
-        SELECT number, {field}.minimum AS value, {field}.sentinel AS sentinel FROM facts WHERE {field}.minimum IS NOT NULL
-        UNION ALL
-        SELECT number, {field}.maximum, {field}.sentinel FROM facts WHERE {field}.maximum IS NOT NULL
-    ), centred AS (
-        SELECT number, value, sentinel, abs(value - (SELECT median(value) FROM ends)) AS distance FROM ends
+    WITH measured AS (
+        SELECT number, {field}.minimum AS low, {field}.maximum AS high, {field}.sentinel AS sentinel FROM facts
+        WHERE {field}.minimum IS NOT NULL AND {field}.maximum IS NOT NULL
+    ), size AS (
+        SELECT count(*) AS samples FROM measured
+    ), middle AS (
+        SELECT median(value) AS value FROM (
+            SELECT unnest([low, high]) AS value FROM measured, size WHERE number % greatest(1, samples // $median_of) = 0
+        )
     ), farthest AS (
-        SELECT number, max(distance) AS distance, arg_max(value, distance) AS value, any_value(sentinel) AS sentinel FROM centred GROUP BY number
-    ), ranked AS (
-        SELECT *, row_number() OVER (ORDER BY distance DESC, number) AS place, count(*) OVER () AS samples FROM farthest
+        SELECT number, sentinel, greatest(abs(low - middle.value), abs(high - middle.value)) AS distance,
+            CASE WHEN abs(low - middle.value) > abs(high - middle.value) THEN low ELSE high END AS value
+        FROM measured, middle
     ), usual AS (
-        SELECT max(distance) AS reach, max(samples) AS samples FROM ranked WHERE place > greatest(1, samples // 100)
+        SELECT distance AS reach FROM farthest ORDER BY distance DESC LIMIT 1 OFFSET (SELECT greatest(1, samples // 100) FROM size)
     )
-    SELECT number, value, round(distance / reach, 1) AS times, reach FROM ranked, usual
+    SELECT number, value, round(distance / reach, 1) AS times, reach FROM farthest, usual
     WHERE reach > 0 AND (distance > $far * reach OR (value = sentinel AND distance > $far_sentinel * reach)) ORDER BY number"""
 
 
@@ -54,10 +58,12 @@ class Outlier(Validator):
         Replace sentinels by a mask or a mean; look for a wrong unit. If the range is meant, take a logarithm, or switch the rule off.
 
     Parameters and facts
-        far: 100; far_sentinel: 10. Facts: sentinel (the sample's smallest or largest value, where it is such a number).
+        far: 100; far_sentinel: 10; median_of: 100,000 (samples, spread evenly, that the middle of a larger set is taken from).
+        Facts: sentinel (the sample's smallest or largest value, where it is such a number).
     """
 
     far: float = 100.0
+    median_of: int = 100_000
     far_sentinel: float = 10.0
 
     roles: ClassVar[frozenset[Role]] = frozenset({Role.ARRAY})

@@ -13,13 +13,15 @@ from datascrub.rules import Measurement, Rule, SetRule
 from datascrub.validators.base import Validator
 from datascrub.validators.summary import masked, summarise
 
-# In each file: the rows behind the last one that is not uniform, or uniform in another value than the file's last row.
+# In each file whose last row is uniform: the rows behind the last one that is not uniform, or uniform in another value than that.
 _TAIL = """
-    WITH uniform AS (
-        SELECT number, key, coalesce(file, '') AS file, {field}.uniform_value AS value,
-            last_value({field}.uniform_value) OVER (PARTITION BY coalesce(file, '') ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING
-                AND UNBOUNDED FOLLOWING) AS fill
-        FROM facts WHERE {field}.is_array
+    WITH ends AS (
+        SELECT coalesce(file, '') AS file, max(number) AS number FROM facts WHERE {field}.is_array GROUP BY ALL
+    ), fills AS (
+        SELECT ends.file AS file, {field}.uniform_value AS fill FROM facts JOIN ends USING (number) WHERE {field}.uniform_value IS NOT NULL
+    ), uniform AS (
+        SELECT number, key, fills.file AS file, {field}.uniform_value AS value, fill
+        FROM facts JOIN fills ON coalesce(facts.file, '') = fills.file WHERE {field}.is_array
     ), written AS (
         SELECT file, count(*) AS samples, coalesce(max(number) FILTER (value IS NULL OR value <> fill), -1) AS last,
             count(*) FILTER (value = fill) AS filled

@@ -151,7 +151,7 @@ def test_question(validator: Validator, rule: SetRule) -> None:
     """A question to the set reads measurements of its field and says whether it speaks of samples or of the set."""
     assert set(rule.needs) <= set(measures_beside(validator))
     assert rule.scope in {"sample", "set"}
-    assert "{field}" in rule.sql or "{content}" in rule.sql
+    assert "{field}" in rule.sql or "{repeats}" in rule.sql
 
 
 def test_kinds_of_rules() -> None:

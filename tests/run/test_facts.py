@@ -41,7 +41,7 @@ def run(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def write(run: RunFolder, shard: int, count: int) -> None:
+def write(run: RunFolder, shard: int, count: int, **account: int) -> None:
     table = FactsTable.empty(SCHEMA)
     share = np.array([0.5, np.nan, np.inf, -np.inf, 1e308, -0.0, 5e-324, 1.0])[:count]
     sizes = np.empty(count, object)
@@ -54,7 +54,7 @@ def write(run: RunFolder, shard: int, count: int) -> None:
         "sizes": sizes,
     }
     table.add(place(shard, count), {'da"ta': columns}, count)
-    table.write(run.shard_file(shard), {"shard": shard, "records": count})
+    table.write(run.shard_file(shard), {"shard": shard, "records": count, **account})
 
 
 def test_values_round_trip(run: RunFolder) -> None:
@@ -82,6 +82,22 @@ def test_numbers_follow_shards_not_time(run: RunFolder) -> None:
     compact(run, {"parts": []})
     with open_facts(run) as connection:
         assert connection.execute(query).fetchall() == before
+
+
+def test_a_large_shard_stays_as_it_is(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compacting leaves the file of a large shard with its final numbers alone; behind a lost row, numbers are given anew."""
+    monkeypatch.setattr("datascrub.run.facts.ROWS_TO_STAY", 4)
+    for shard, (count, expected, first) in enumerate([(2, 2, 0), (5, 5, 2), (1, 1, 7), (1, 1, 8), (4, 5, 9), (6, 6, 14)]):
+        write(run, shard, count, expected=expected, first=first)
+    with open_facts(run) as connection:
+        before = connection.execute("SELECT number, key FROM facts ORDER BY number").fetchall()
+    assert [number for number, _ in before] == list(range(19))
+    of_shards = {file.stat().st_ino: file.name for file in run.facts.iterdir()}
+    compact(run, {"parts": []})
+    files = sorted(run.facts.glob("*.parquet"))
+    assert [of_shards.get(file.stat().st_ino) for file in files] == [None, "shard-000001.parquet", None]
+    with open_facts(run) as connection:
+        assert connection.execute("SELECT number, key FROM facts ORDER BY number").fetchall() == before
 
 
 @pytest.mark.parametrize(
