@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import xxhash
 
 from datascrub.config import Config
 from datascrub.model import Finding, Role
@@ -17,6 +20,7 @@ from datascrub.run.facts import accounts, open_facts, plain_facts
 from datascrub.run.findings import FindingsTable, read_findings, write_quarantine
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import RunPlan
+from datascrub.spine.accepted import place_of
 from datascrub.spine.account import Measured, exit_code, make_summary
 from datascrub.spine.baseline import Baseline, read_baseline
 from datascrub.spine.flood import common_cause
@@ -120,6 +124,26 @@ def judge_into(
         write_quarantine(folder, quarantined, labels[0].name if labels else None)
     summary = make_summary(run_plan, measured, len(quarantined), table.counts(), judged.not_checked, judged.worst)
     summary |= judged.told()
+    summary["judged_by"] = _judged_by(run_plan, config)
     if summary["flood"]:
         summary["flood"] += common_cause(folder, list(quarantined))
     return summary, table
+
+
+def judged_before(folder: RunFolder, run_plan: RunPlan, config: Config) -> dict[str, Any] | None:
+    """The summary of a finished run that was judged by all that counts now; None where it has to be judged anew."""
+    summary, results = folder.summary(), (folder.findings, folder.quarantine)
+    if summary is None or summary["incomplete_because"] or summary["baseline"] is not None or not all(file.exists() for file in results):
+        return None
+    # The summary is written last: what is younger than it is of a judging that was ended before it.
+    is_whole = all(file.stat().st_mtime_ns <= folder.summary_file.stat().st_mtime_ns for file in results)
+    # A file of decisions, or of validators of one's own, may say something else today, and so may a day on which a decision ends.
+    is_settled = not run_plan.load and not place_of(config).exists()
+    return summary if is_whole and is_settled and summary.get("judged_by") == _judged_by(run_plan, config) else None
+
+
+def _judged_by(run_plan: RunPlan, config: Config) -> str:
+    """A digest of what findings depend on beside the facts: plan, rules and their thresholds, versions."""
+    told = [run_plan.identity(), run_plan.plan.task, *(dataclasses.asdict(each) for each in (config.data, config.report)), config.accepted]
+    rules = {code: dataclasses.asdict(rule) for code, rule in sorted(config.rules.items())}
+    return xxhash.xxh3_64_hexdigest(json.dumps([*told, rules], default=str, sort_keys=True).encode())

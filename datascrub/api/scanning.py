@@ -7,8 +7,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from datascrub.api.runs import Run, default_run_folder, judge_into, judged_before
+from datascrub.api.watcher import Watcher
 from datascrub.config import Config
 from datascrub.engines.isolated import call, stream
 from datascrub.engines.local import Died, Interrupts, Local
@@ -32,11 +34,6 @@ from datascrub.spine.questions import check_questions
 from datascrub.spine.selftest import misses
 from datascrub.spine.survey import fingerprint_source, locate, make_plan, survey_source
 from datascrub.spine.task import ShardAccount, ShardTask, chosen_rows
-
-if TYPE_CHECKING:
-    pass
-from datascrub.api.runs import Run, default_run_folder, judge_into
-from datascrub.api.watcher import Watcher
 
 SELFTEST_S = 60.0
 
@@ -108,7 +105,8 @@ def scan(
                 earlier = None if reread else _earlier_run(folder, run_plan, since)
                 measured = _measure(folder, run_plan, workers or default_workers(), batch_size, scratch, watcher, earlier)
                 measured.reasons += failed
-            summary, _ = judge_into(folder, run_plan, config, measured=measured, baseline=compared_with)
+            before = judged_before(folder, run_plan, config) if is_measured and compared_with is None else None
+            summary = before or judge_into(folder, run_plan, config, measured=measured, baseline=compared_with)[0]
             summary["exit_code"] = exit_code(summary, fail_on)
             folder.write_json(folder.summary_file, summary)
             return Run(folder.path, summary, summary["exit_code"])

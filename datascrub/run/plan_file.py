@@ -12,7 +12,7 @@ from datascrub.config import Config, DataConfig, FieldConfig, ReportConfig, Rule
 from datascrub.model import Field, Kind, Limits, Role, Severity
 from datascrub.plan import Plan
 
-SCHEMA = 1
+SCHEMA = 2
 _JUDGED_ONLY = ("classes", "ignore_labels", "task", "precision", "batch_size", "loader", "fields")
 """what the owner declares for the judging alone: the same facts are measured whatever it says"""
 

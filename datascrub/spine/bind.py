@@ -20,6 +20,9 @@ from datascrub.rules.expression import Condition, compile_condition, quoted
 from datascrub.rules.rows import names_in
 from datascrub.validators.base import Validator
 
+REPEATS = "{repeats}"
+"""in the SQL of a question: the samples whose whole content stands more than once, a table of number and hash"""
+
 
 @dataclass(frozen=True)
 class BoundRow:
@@ -207,7 +210,7 @@ def _bound_set(
 ) -> BoundSet | str | None:
     """The question on this field, or why it can't be asked; None where it is asked of another field."""
     content = _content(plan)
-    if "{repeats}" in rule.sql and (not content or content[0] != field.name):
+    if REPEATS in rule.sql and (not content or content[0] != field.name):
         return None  # asked once, of the first of the fields that make up a sample
     sql = rule.sql.replace("{field}", struct(field.name))
     sql = sql.replace("{is_alone}", "true" if len(content) == 1 else "false")

@@ -15,7 +15,7 @@ from datascrub.rules.rows import sentence
 from datascrub.run.facts import accounts, fact_files, open_facts
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import RunPlan
-from datascrub.spine.bind import Bound, BoundRow, BoundSet, bind
+from datascrub.spine.bind import REPEATS, Bound, BoundRow, BoundSet, bind
 from datascrub.spine.questions import ask
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Judge:
         self.bound: Bound = bind(run_plan.plan, config)
         self.not_checked: list[str] = list(self.bound.not_checked)
         self.total = 0
-        self._repeats: str | None = None
+        self._with_repeats: duckdb.DuckDBPyConnection | None = None
 
     def findings(self) -> Iterator[tuple[int | None, Finding]]:
         """(number of the sample or None, finding), the questions to the set first, since some explain what rows show."""
@@ -91,11 +91,7 @@ class Judge:
         if self.total < question.rule.minimum:
             self.not_checked.append(f"{question.rule.code} on {question.field.name}: needs {question.rule.minimum:,} samples")
             return
-        if "{repeats}" in question.sql:
-            question = dataclasses.replace(question, sql=question.sql.replace("{repeats}", self._repeating(connection, question.content)))
-        result = ask(connection, question)
-        names = [column[0] for column in result.description]
-        rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        rows = self._answers(connection, question)
         numbers = [row["number"] for row in rows if row["number"] is not None] if question.rule.scope == "sample" else []
         keys = self._keys(connection, numbers)
         for row in rows:
@@ -109,15 +105,29 @@ class Judge:
                 row["sample_key"] = keys[number]
             yield number, Finding(key, question.rule.code, severity, question.field.name, message, row, scope)
 
-    def _repeating(self, connection: duckdb.DuckDBPyConnection, content: str) -> str:
-        """The table of the samples whose content stands more than once: number, hash. Made once, for several questions begin with it."""
-        if self._repeats is None:
-            self._repeats = "repeats"
-            told = f"(SELECT number, {content} AS hash FROM facts) WHERE hash IS NOT NULL"
-            # Numbers in place of texts first, which take a third of the memory; contents that share one by chance are told apart by the questions.
+    def _answers(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> list[dict[str, Any]]:
+        """The rows of the answer; where they need more memory than most questions do, asked again with what the machine has."""
+        import duckdb
+
+        try:
+            return self._asked(connection, question)
+        except duckdb.OutOfMemoryException:
+            if not self.is_little:
+                raise
+            with open_facts(self.run, is_little=False) as wide:
+                return self._asked(wide, question)
+
+    def _asked(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> list[dict[str, Any]]:
+        if REPEATS in question.sql and connection is not self._with_repeats:
+            # Made once for several questions, which begin with it. Numbers in place of texts first, which take a third of the memory; contents that
+            # share one by chance are told apart by the questions.
+            told = f"(SELECT number, {question.content} AS hash FROM facts) WHERE hash IS NOT NULL"
             suspects = f"SELECT hash(hash) FROM {told} GROUP BY ALL HAVING count(*) > 1"
-            connection.execute(f"CREATE TEMP TABLE repeats AS SELECT number, hash FROM {told} AND hash(hash) IN ({suspects})")
-        return self._repeats
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE repeats AS SELECT number, hash FROM {told} AND hash(hash) IN ({suspects})")
+            self._with_repeats = connection
+        result = ask(connection, dataclasses.replace(question, sql=question.sql.replace(REPEATS, "repeats")))
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def _keys(self, connection: duckdb.DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, str]:
         made: dict[int, str] = {}

@@ -14,7 +14,7 @@ _WORDS = ", ".join(f"('0x' || thumbnail[{1 + 16 * word}:{16 + 16 * word}])::UBIG
 ALIKE = f"""
     WITH picture AS MATERIALIZED (
         SELECT min(number) AS number, any_value({{field}}.perceptual_hash) AS hash FROM facts
-        WHERE {{field}}.perceptual_hash IS NOT NULL GROUP BY coalesce({{field}}.pixel_hash, {{field}}.hash)
+        WHERE {{field}}.perceptual_hash IS NOT NULL GROUP BY hash(coalesce({{field}}.pixel_hash, {{field}}.hash))
     ), band AS (
         SELECT number, hash, 4 * ((hash >> (16 * place)) & 65535) + place AS value FROM picture, range(4) AS places(place)
     ), fullness AS MATERIALIZED (

@@ -14,11 +14,16 @@ from datascrub.validators.base import Validator
 
 _MOST_LISTED = 50
 
+# Few pictures stand often: these are found by a number of each hash, which takes a third of its memory, and only they are looked at.
 _PLACEHOLDERS = f"""
-    WITH labelled AS (
+    WITH often AS (
+        SELECT hash(coalesce({{field}}.pixel_hash, {{field}}.hash)) AS id FROM facts WHERE {{field}}.hash IS NOT NULL AND $task = 'classification'
+        GROUP BY ALL HAVING count(*) >= $least_copies
+    ), labelled AS (
         SELECT number, key, coalesce({{field}}.pixel_hash, {{field}}.hash) AS picture,
             coalesce({{label}}.text, {{label}}.value::VARCHAR, {{label}}.number::VARCHAR) AS label
-        FROM facts WHERE {{field}}.hash IS NOT NULL AND {{is_alone}} AND {{field}}.status = 'ok' AND $task = 'classification'
+        FROM facts WHERE hash(coalesce({{field}}.pixel_hash, {{field}}.hash)) IN (SELECT id FROM often) AND {{field}}.hash IS NOT NULL
+        AND {{is_alone}} AND {{field}}.status = 'ok' AND $task = 'classification'
         AND ({{label}}.value IS NULL OR NOT list_contains(CAST($ignore_labels AS BIGINT[]), {{label}}.value))
     ), counted AS (
         SELECT picture, label, count(*) AS copies FROM labelled WHERE label IS NOT NULL GROUP BY ALL
@@ -36,8 +41,11 @@ _BURSTS = """
         SELECT number, key, CASE WHEN {field}.status <> 'ok' THEN {field}.status || coalesce(': ' || {field}.detail, '')
             ELSE 'the same picture' END AS what, CASE WHEN {field}.status <> 'ok' THEN what ELSE {field}.hash END AS same
         FROM facts
+    ), often AS (
+        SELECT hash(same) AS id FROM told WHERE same IS NOT NULL GROUP BY ALL HAVING count(*) >= $least_burst
     ), stepped AS (
-        SELECT *, number - row_number() OVER (PARTITION BY same ORDER BY number) AS run FROM told WHERE same IS NOT NULL
+        SELECT *, number - row_number() OVER (PARTITION BY same ORDER BY number) AS run FROM told
+        WHERE same IS NOT NULL AND hash(same) IN (SELECT id FROM often)
     )
     SELECT count(*) AS samples, any_value(what) AS what, arg_min(key, number) AS first_key, arg_max(key, number) AS last_key
     FROM stepped GROUP BY same, run HAVING count(*) >= $least_burst AND count(*) < (SELECT count(*) FROM facts) ORDER BY min(number)"""

@@ -104,4 +104,5 @@ def _text(line: Line) -> str:
     verdict = {True: "met", False: "MISSED", None: ""}[line.is_met]
     value = f"{line.value:.3g} ({min(line.values):.3g} to {max(line.values):.3g})" if line.value is not None else line.note
     times = "  ".join(f"{name} {its:.3g}" for name, its in line.times)
-    return f"{line.row:16} {line.samples or '':>9,}  {value:>26} {line.unit:2} {target:>8} {verdict:6}  {line.what}\n{'':18}{times}"
+    samples = f"{line.samples:,}" if line.samples else ""
+    return f"{line.row:16} {samples:>9}  {value:>26} {line.unit:2} {target:>8} {verdict:6}  {line.what}\n{'':18}{times}"

@@ -3,14 +3,17 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
 import datascrub
-from datascrub.config import Config, from_table
+from datascrub.api import runs
+from datascrub.config import Config, RuleConfig, from_table
 from datascrub.errors import CopyError, SourceError, UsageError
+from datascrub.review import accept
 from datascrub.run.folder import RunFolder
 from tests.spine.conftest import MakeSet
 
@@ -75,6 +78,33 @@ def test_second_scan_reads_nothing(make_set: MakeSet, tmp_path: Path) -> None:
     assert heard == [first.summary["measured_at"]]
     assert told(again) == told(first)
     assert (first.path / "facts" / "facts-000000.parquet").stat().st_mtime_ns == before
+
+
+def test_second_scan_judges_only_what_changed(make_set: MakeSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict on the same facts by the same rules stands; other rules, a judge in between, and a file of decisions are judged anew."""
+    source, out = make_set(values=BAD), tmp_path / "run"
+    asked: list[str] = []
+    judge = runs.judge_run
+
+    def counted(*given: Any) -> Any:
+        asked.append("")
+        return judge(*given)
+
+    monkeypatch.setattr(runs, "judge_run", counted)
+    quiet = Config(rules={"values-not-finite": RuleConfig(enabled=False)})
+    first = told(datascrub.scan(source, out=out))
+    assert told(datascrub.scan(source, out=out)) == first
+    assert len(asked) == 1
+    assert told(datascrub.scan(source, out=out, config=quiet)) != first
+    assert told(datascrub.scan(source, out=out)) == first
+    assert len(asked) == 3
+    datascrub.judge(out, config=quiet)
+    assert told(datascrub.scan(source, out=out)) == first
+    assert len(asked) == 5
+    decided = Config(accepted=str(tmp_path / "reviewed.csv"))
+    datascrub.scan(source, out=out, config=decided)
+    accept(out, ["set.h5#6"], rule="values-not-finite", why="meant", config=decided)
+    assert told(datascrub.scan(source, out=out, config=decided)) != first
 
 
 def test_changed_source_makes_a_new_run_and_keeps_the_old(make_set: MakeSet, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Outline:
 
     def _take(self, item: Found) -> None:
         self.count, self.links = self.count + 1, self.links + item.is_link
-        folder = os.path.dirname(item.path)
+        folder = item.path.rpartition(b"/")[0]
         self.pictures[folder] += 1
         if self.pictures[folder] > _PROBED:
             return
