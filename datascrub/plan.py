@@ -13,6 +13,9 @@ from datascrub.model import Field, Limits, Role
 ROUNDING = 1e-6
 """of an end of a declared range: 1.0000001 is 1, rounded"""
 
+_ZERO_BITS: Mapping[str, int] = {"float32": 150, "float16": 25, "bfloat16": 134}
+"""2 to this power, negative, is half of the smallest number above 0, and rounds to it (IEEE 754-2019)"""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -63,5 +66,6 @@ class Plan:
             "nonzero": its.nonzero,
             "exp": its.exp,
             "exp_limit": math.log(PRECISIONS[self.data.precision]),
+            "exp_zero": _ZERO_BITS[self.data.precision] * math.log(2),
             "most_zeros": its.zeros,
         }

@@ -99,8 +99,12 @@ def test_a_mask_of_zeros_with_a_large_masked_energy(tmp_path: Path, capsys: pyte
     for key, line in (("set.h5#5", first), ("set.h5#18", second)):
         assert line.startswith(f"{key}  the output is not finite in evaluation and training: forward: softmax (Step) holds ")
         assert "its inputs and parameters were sound: it began here; the sample alone does it" in line
-    ((key, _),) = told(scanned(source, tmp_path), "attention-mask-hides-all")
+    run = scanned(source, tmp_path, {"data": {"fields": {"data": {"exp": True}}}})
+    ((key, _),) = told(run, "attention-mask-hides-all")
     assert key == "set.h5#18"
+    ((key, message),) = told(run, "masked-energies-too-large")
+    assert key == "set.h5#5"
+    assert message.startswith("the mask hides 120, and shows ") and message.endswith("taking off the maximum before the mask leaves 0/0 in float32")
 
 
 def test_the_square_root_of_a_zero_distance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

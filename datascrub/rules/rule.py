@@ -60,12 +60,12 @@ class RowRule(Rule):
 class SetRule(Rule):
     """A question to the whole set, in SQL.
 
-    sql: a SELECT over the view facts, in which {field} stands for the quoted struct of the field that the rule is bound to, {label} and {image} for
-        those of the set's only field of that role, {repeats} for a table (number, hash) of the samples whose whole content stands more than once
-        (such a rule is asked of the first field alone), {is_alone} for whether this field alone makes it up, and $name for a parameter of the
-        validator or a declared value. For scope "sample" it returns the column number (the sample's; NULL for a finding of the set), and may return
-        severity and key (the name of the finding, where that is another than the sample's); all other columns are evidence. For scope "set" each row
-        that it returns is one finding; no row, no finding.
+    sql: a SELECT over the view facts, in which {field} stands for the quoted struct of the field that the rule is bound to, {label}, {image} and
+        {mask} for those of the set's only field of that role, {repeats} for a table (number, hash) of the samples whose whole content stands more
+        than once (such a rule is asked of the first field alone), {is_alone} for whether this field alone makes it up, and $name for a parameter of
+        the validator or a declared value. For scope "sample" it returns the column number (the sample's; NULL for a finding of the set), and may
+        return severity and key (the name of the finding, where that is another than the sample's); all other columns are evidence. For scope "set"
+        each row that it returns is one finding; no row, no finding.
     needs: measurements that it reads; minimum: smallest number of samples for which the question makes sense.
     """
 

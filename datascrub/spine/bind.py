@@ -214,7 +214,7 @@ def _bound_set(
         return None  # asked once, of the first of the fields that make up a sample
     sql = rule.sql.replace("{field}", struct(field.name))
     sql = sql.replace("{is_alone}", "true" if len(content) == 1 else "false")
-    for role in (Role.LABEL, Role.IMAGE):
+    for role in (Role.LABEL, Role.IMAGE, Role.MASK):
         if f"{{{role.value}}}" in sql:
             beside = plan.fields_of(role)
             if len(beside) != 1:

@@ -13,6 +13,7 @@ from datascrub.model import Batch, Column, Part, Problem
 from datascrub.readers.stamps import Stamps
 from datascrub.run.facts import FactsTable, Unchanged
 from datascrub.run.folder import RunFolder
+from datascrub.spine.beside import lend_masks
 from datascrub.spine.note import Note
 from datascrub.spine.spans import pieces
 from datascrub.spine.station import Station, earlier_of, station_of
@@ -55,6 +56,7 @@ class _Measurer:
 
     def add(self, batch: Batch) -> None:
         count = len(batch)
+        lend_masks(batch.columns)
         measured: dict[str, dict[str, np.ndarray]] = {}
         wrong = np.zeros(count, bool)
         for name in (*batch.columns, "record"):  # the record last: what a validator fails on is its problem

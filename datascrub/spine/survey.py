@@ -18,6 +18,7 @@ from datascrub.plan import Plan
 from datascrub.readers import Survey
 from datascrub.registry import reader_named, recognise, validators
 from datascrub.run.plan_file import Choice, RunPlan
+from datascrub.spine.beside import with_masks
 
 DECODERS = ("numpy", "pillow", "simplejpeg", "zxing-cpp", "google-crc32c", "protobuf", "lmdb", "plyvel", "h5py", "duckdb")
 PACKAGES = {
@@ -62,7 +63,7 @@ def fingerprint_source(source: str, container: str) -> dict[str, Any]:
 def make_plan(source: str, container: str, survey: Survey, fingerprint: Mapping[str, Any], config: Config, choice: Choice, backend: str) -> RunPlan:
     """The plan of a run, from what the survey recognised and the owner declares. Raises UsageError where a declared role names no field."""
     fields = _with_domains(_with_roles(survey.fields, config.data.roles), config.data.fields)
-    fields = _with_decoders(fields, config.data.decoders)
+    fields = with_masks(_with_decoders(fields, config.data.decoders))
     task = config.data.task or survey.task or ("classification" if any(f.role is Role.LABEL for f in fields) else "unlabelled")
     plan = Plan(str(_address(source)), container, survey.layout, fields, survey.settings, fingerprint, config.data, config.limits, task)
     return RunPlan(

@@ -11,6 +11,7 @@ import numpy as np
 from datascrub.model import Column, Kind, Role, Severity
 from datascrub.rules import Measurement, RowRule, Rule
 from datascrub.validators.base import Validator
+from datascrub.validators.sequence_mask import is_added, sequences
 from datascrub.validators.summary import masked, summarise
 
 # The largest finite number and half a step: from there on, rounding gives infinity (IEEE 754-2019; bfloat16 is float32 at 8 bits of precision).
@@ -69,9 +70,10 @@ class Finite(Validator):
 
     def measure(self, column: Column) -> Mapping[str, np.ndarray]:
         it = summarise(column)
-        made = {name: masked(getattr(it, name), it.is_measured) for name in ("size", "nan_count", "inf_count")}
-        made |= {name: masked(getattr(it, name), it.has_range) for name in ("minimum", "maximum", "mean", "deviation")}
-        made["abs_max"] = masked(np.maximum(-it.minimum, it.maximum), it.has_range)
+        counted = it.is_measured & ~_hiding(column) if column.field.role is Role.MASK else it.is_measured
+        made = {name: masked(getattr(it, name), counted) for name in ("size", "nan_count", "inf_count")}
+        made |= {name: masked(getattr(it, name), it.has_range & counted) for name in ("minimum", "maximum", "mean", "deviation")}
+        made["abs_max"] = masked(np.maximum(-it.minimum, it.maximum), it.has_range & counted)
         return made
 
     def rules(self) -> Sequence[Rule]:
@@ -103,3 +105,13 @@ class Finite(Validator):
                 common="set",
             ),
         )
+
+
+def _hiding(column: Column) -> np.ndarray:
+    """(N,) bool: masks that are added to energies, whose -Inf is meant."""
+    made = np.zeros(len(column), bool)
+    for rows, block in column.blocks():
+        flat = sequences(block)
+        if flat is not None:
+            made[rows] = is_added(flat)
+    return made

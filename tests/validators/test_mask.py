@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from datascrub.model import Column, Field, Kind, Role
+from datascrub.validators import AttentionMask
 from tests.validators.court import column, judged, of
 
 
@@ -109,3 +110,20 @@ def test_attention(tmp_path: Path, rows: list[list[int]], named: list[int]) -> N
     """What hides everything is named where the set tells which value hides; masks padded in front or inverted are not accused."""
     found = judged(tmp_path, column("mask", np.array(rows, np.uint8)))
     assert [number for number, _, _ in of(found, "attention-mask-hides-all")] == named
+
+
+@pytest.mark.parametrize(("hides", "dtype"), [(-1e9, np.float32), (-np.inf, np.float32), (-10000, np.int64)])
+def test_added_masks(tmp_path: Path, hides: float, dtype: Any) -> None:
+    """Masks that are added hide by a large negative number: the one that hides all is named, and no -Inf in them is a fault."""
+    rows = [[0, 0, 0], [0, 0, hides], [hides] * 3, [0, hides, hides], [0, 0, 0]] + [[0, 0, 0]] * 8
+    found = judged(tmp_path, column("mask", np.array(rows, dtype)))
+    assert [(number, finding.code) for number, finding in found] == [(2, "attention-mask-hides-all")]
+    assert "all 3 positions of the mask are far below 0" in found[0][1].message
+
+
+def test_added_masks_are_measured_row_by_row() -> None:
+    """What is measured of a mask does not depend on those beside it in the batch."""
+    rows = np.array([[0, 0, -1e9], [1, 1, 0], [0, np.nan, 1], [0, 0, 0]], np.float32)
+    whole = AttentionMask().measure(column("mask", rows))["visible_count"]
+    alone = [AttentionMask().measure(column("mask", rows[at : at + 1]))["visible_count"][0] for at in range(4)]
+    assert whole.tolist() == [2, 2, None, 0] == [None if each is np.ma.masked else int(each) for each in alone]
