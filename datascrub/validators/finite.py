@@ -55,6 +55,7 @@ class Finite(Validator):
 
     too_large: float = 1e10
 
+    version: ClassVar[int] = 2
     roles: ClassVar[frozenset[Role]] = frozenset({Role.IMAGE, Role.ARRAY, Role.BOXES, Role.MASK, Role.WEIGHT})
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.ARRAY})
     measures: ClassVar[Mapping[str, Measurement]] = {

@@ -30,11 +30,27 @@ def _outside(value: str, floor: str, where: str, *, both: bool) -> str:
     SELECT {where}"""
 
 
-_SIZE = _outside(
+_FAR = _outside(
     "log2(sqrt({field}.width * {field}.height))", "0.25",
-    """number, {field}.width AS width, {field}.height AS height, round(power(2, middle))::BIGINT AS usual
-    FROM odd JOIN facts USING (number), share WHERE is_few AND abs(value - middle) > 1.0 ORDER BY number""", both=True,
+    """number, {field}.width AS width, {field}.height AS height,
+        format('pictures of the set are about {} pixels square', round(power(2, middle))::BIGINT) AS usual
+    FROM odd JOIN facts USING (number), share WHERE is_few AND abs(value - middle) > 1.0""", both=True,
 )  # fmt: skip
+# Where nearly all pictures have one size to the pixel, any other is odd, unless it is turned or differs as rounding does; what is far off in aspect
+# has a rule of its own.
+_SIZE = f"""
+    WITH far AS ({_FAR}), sides AS (
+        SELECT number, {{field}}.width AS width, {{field}}.height AS height FROM facts WHERE {_WHOLE} AND {{field}}.width > 0 AND {{field}}.height > 0
+    ), usual AS (
+        SELECT width, height, count(*) AS alike, sum(count(*)) OVER () AS total FROM sides GROUP BY ALL ORDER BY alike DESC, width, height LIMIT 1
+    )
+    SELECT * FROM far
+    UNION ALL
+    SELECT number, s.width, s.height, format('{{:,}} of {{:,}} have {{}} x {{}}', alike, total::BIGINT, u.width, u.height)
+    FROM sides AS s, usual AS u WHERE total >= 50 AND total - alike <= greatest(1, $most_odd * total) AND number NOT IN (SELECT number FROM far)
+        AND NOT (s.width = u.height AND s.height = u.width) AND abs(log2(s.width / s.height) - log2(u.width / u.height)) <= 1.5
+        AND greatest(abs(s.width / u.width - 1), abs(s.height / u.height - 1)) > 0.05
+    ORDER BY number"""
 
 _ASPECT = _outside(
     "log2({field}.width / {field}.height)", "0.25",
@@ -70,7 +86,8 @@ class ImageOutliers(Validator):
 
     What it finds
         image-size-odd, image-aspect-odd: size (root of the area) or aspect outside the quartiles of the set by more than three times their distance,
-        and by a factor of 2 (size) or 2.8 (aspect) at least. image-blurred: sharpness that far below the set's, and small at that.
+        and by a factor of 2 (size) or 2.8 (aspect) at least; also any size that differs by 5 % where 98 of 100 pictures have one to the pixel, and
+        that is not this one turned. image-blurred: sharpness that far below the set's, and small at that.
         image-low-information: a histogram of gray levels whose entropy is that far below the set's, less than half of the usual, and below 3 bits.
         image-gray-among-colour, image-colour-among-gray: pictures of three channels, by what they show; a gray mode among colour ones is
         image-mode-odd. image-animated-odd: several frames where the others have one. All are warnings and ask for 20 whole pictures; of a set
@@ -105,7 +122,7 @@ class ImageOutliers(Validator):
 
     def rules(self) -> Sequence[Rule]:
         return (
-            _odd("image-size-odd", "{width} x {height} pixels; pictures of the set are about {usual} pixels square", _SIZE, "width", "height"),
+            _odd("image-size-odd", "{width} x {height} pixels; {usual}", _SIZE, "width", "height"),
             _odd("image-aspect-odd", "{width} x {height} pixels; width by height is {usual} in the set", _ASPECT, "width", "height"),
             _odd("image-blurred", "sharpness {sharpness:.3f}, that of the set is {usual:.3f}", _BLURRED, "sharpness", "gray_range"),
             _odd(

@@ -48,6 +48,17 @@ def test_colour_among_gray(tmp_path: Path) -> None:
     assert of(judged(tmp_path, {**files, "odd": jpeg(90)}), *OURS) == [("odd", "image-colour-among-gray", "warning")]
 
 
+def test_one_size_for_all(tmp_path: Path) -> None:
+    """Where all pictures have one size, another is odd; turned, or a pixel less, it is not, and neither is it in a set of other sizes."""
+    files = {f"{seed}": jpeg(seed, 80, 60) for seed in range(60)}
+    for size, odd in (((96, 72), True), ((80, 80), True), ((60, 80), False), ((80, 59), False)):
+        found = judged(tmp_path / f"{size}", {**files, "odd": jpeg(90, *size)})
+        assert of(found, "image-size-odd") == ([("odd", "image-size-odd", "warning")] if odd else [])
+        assert all(finding.message == f"{size[0]} x {size[1]} pixels; 60 of 61 have 80 x 60" for finding in found if finding.code == "image-size-odd")
+    mixed = {name: jpeg(90, 80, 62 + seed) if seed < 3 else data for seed, (name, data) in enumerate(files.items())}
+    assert of(judged(tmp_path / "mixed", {**mixed, "odd": jpeg(90, 96, 72)}), "image-size-odd") == []
+
+
 def test_mixed_and_even_sets_are_silent(tmp_path: Path) -> None:
     """Photos alone, blurred pictures alone, and a set of three sizes, half gray, have no odd one."""
     blurred = {f"{seed}": encoded(picture(seed).filter(ImageFilter.GaussianBlur(4)), "JPEG") for seed in range(25)}
