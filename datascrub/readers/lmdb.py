@@ -36,7 +36,7 @@ from datascrub.readers.lmdb_format.names import Database, Names
 from datascrub.readers.lmdb_format.store import NAME, Store
 from datascrub.readers.stamps import Stamps
 
-_SHARD_SAMPLES = 8192  # what writing the facts of a shard costs, whatever its size, is then spread thin
+_SHARD_SAMPLES = 16_384  # what writing the facts of a shard costs, whatever its size, is then spread thin
 _SHARD_BYTES = 32 << 20
 _DAMAGED = Problem("record-unparsable", "the pages that hold its value are damaged")
 

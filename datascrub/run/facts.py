@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     import duckdb
 
 ROWS_A_FILE = 100_000
-ROWS_TO_STAY = 4096
-"""rows of a shard from which on its file is not put together with others"""
+ROWS_TO_STAY = 2048
+FILES_TO_STAY = 500
+"""shards of so many rows are not put together with others, as long as there are not many more files than that"""
 _PLACE = {"shard": "INTEGER", "row": "BIGINT", "key": "VARCHAR", "file": "VARCHAR", "offset": "BIGINT", "stamp": "VARCHAR"}
 _PLAIN = {"BOOLEAN": bool, "BIGINT": np.int64, "DOUBLE": np.float64}
 
@@ -364,7 +365,7 @@ def compact(run: RunFolder, measured: Mapping[str, Any]) -> None:
     first = 0
     for written, group in enumerate(_groups(_shards(run))):
         target = place / f"facts-{written:06d}.parquet"
-        if len(group) == 1 and group[0].is_final(first):
+        if group[0].is_final(first):
             _link(Path(group[0].file), target)
         else:
             # A connection for each: what one keeps would add up, and memory is to hold one group and never the set.
@@ -379,7 +380,7 @@ def compact(run: RunFolder, measured: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class _ShardFile:
-    """The facts of a shard. first: the number that its first row got, where it was known."""
+    """The facts of a shard. first: the number that its first row got, where it was known and the file is large."""
 
     file: str
     rows: int
@@ -387,13 +388,16 @@ class _ShardFile:
 
     def is_final(self, first: int) -> bool:
         """Whether it may stay as it is, where its first row is to have this number."""
-        return self.rows >= ROWS_TO_STAY and self.first == first
+        return self.first == first
 
 
 def _shards(run: RunFolder) -> Iterator[_ShardFile]:
-    for file, account in _accounts(run):
-        is_whole = account["records"] == account.get("expected")  # a row that is lost is a gap in the numbers
-        yield _ShardFile(file, account["records"], account.get("first") if is_whole else None)
+    held = _accounts(run)
+    least = max(ROWS_TO_STAY, sum(account["records"] for _, account in held) // FILES_TO_STAY)
+    for file, account in held:
+        rows = account["records"]
+        is_whole = rows == account.get("expected")  # a row that is lost is a gap in the numbers
+        yield _ShardFile(file, rows, account.get("first") if is_whole and rows >= least else None)
 
 
 def _groups(shards: Iterable[_ShardFile]) -> Iterator[list[_ShardFile]]:

@@ -376,7 +376,7 @@ def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
     write(source / "a.tfrecord", records(20_000))
     write(source / "b.tfrecord", records(10))
     batches, _, shards = scan(source)
-    assert [(shard.first, shard.count) for shard in shards] == [(0, 8192), (8192, 8192), (16384, 3616), (20000, 10)]
+    assert [(shard.first, shard.count) for shard in shards] == [(0, 16384), (16384, 3616), (20000, 10)]
     keys = [key for batch in batches for key in batch.keys]
     assert keys == [f"a.tfrecord#{n}" for n in range(20_000)] + [f"b.tfrecord#{n}" for n in range(10)]
     assert account(source, batch_size=7)[0] == keys

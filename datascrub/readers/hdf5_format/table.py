@@ -15,7 +15,7 @@ from datascrub.readers.hdf5_format.files import HDF5File, is_member_of_set, supe
 from datascrub.readers.hdf5_format.open import FAILURES, LARGE_CACHE, SMALL_CACHE, CantOpenError, Opened, open_file
 from datascrub.readers.hdf5_format.roles import REQUIRED
 
-_SHARD_BYTES, _SHARD_ROWS = 32 << 20, 8192
+_SHARD_BYTES, _SHARD_ROWS = 32 << 20, 16_384
 _BAND_BYTES = 256 << 20
 """rows of one chunk beyond this are read in pieces"""
 _KINDS: Mapping[Form, Kind] = {Form.TEXT: Kind.TEXT, Form.PICTURES: Kind.ENCODED}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datascrub.readers.tfrecord_format.framing import RECORD, Frame, Run
 from datascrub.readers.tfrecord_format.places import is_sample
 
-SHARD_RECORDS, SHARD_BYTES = 8192, 32 << 20
+SHARD_RECORDS, SHARD_BYTES = 16_384, 32 << 20
 
 
 class Cutter:
