@@ -22,6 +22,8 @@ LOADERS = ("pillow", "opencv", "tensorflow", "torchvision", "caffe")
 ANNOTATION_FORMATS = ("yolo", "voc", "coco")
 DECODERS = ("pillow", "opencv", "tensorflow", "torchvision")
 SAMPLES = ("row", "group", "file")
+SWITCHES = ("exact_statistics", "bar_codes")
+"""of [data]: what costs much and serves few, measured where it is asked for; parameters of validators by these names"""
 RAW_DTYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64")
 SHORT_NAMES = {"fp32": "float32", "fp16": "float16", "half": "float16", "bf16": "bfloat16"}
 LAYOUTS = ("HWC", "CHW", "HWC->CHW", "CHW->HWC")
@@ -72,6 +74,7 @@ class DataConfig:
     sample: str | None = None
     fields: Mapping[str, FieldConfig] = field(default_factory=dict)
     exact_statistics: bool = False
+    bar_codes: bool = False
 
     @property
     def class_count(self) -> int | None:
@@ -248,11 +251,9 @@ def _data(table: Mapping[str, Any], base: DataConfig) -> DataConfig:
             _choice(made[name], choices, f"data.{name}")
     if "batch_size" in made and _expect(made["batch_size"], int, "data.batch_size", "a positive number of samples") < 1:
         raise UsageError(f"data.batch_size is a positive number of samples, not {made['batch_size']}")
-    for name in ("layout", "masks", "annotations"):
-        if name in made:
-            _expect(made[name], str, f"data.{name}", "a text")
-    if "exact_statistics" in made:
-        _expect(made["exact_statistics"], bool, "data.exact_statistics", "true or false")
+    for group, kind, expected in ((("layout", "masks", "annotations"), str, "a text"), (SWITCHES, bool, "true or false")):
+        for name in [each for each in group if each in made]:
+            _expect(made[name], kind, f"data.{name}", expected)
     if "roles" in made:
         roles = tuple(role.value for role in Role if role is not Role.RECORD)
         made["roles"] = {name: Role(_choice(role, roles, f"data.roles.{name}")) for name, role in _table(made["roles"], "data.roles").items()}

@@ -49,7 +49,7 @@ def add_copy_options(parser: argparse.ArgumentParser) -> None:
 
 
 def configured(args: argparse.Namespace, base: Config | None = None) -> Config:
-    from datascrub.config import load
+    from datascrub.config import SWITCHES, load
 
     overrides: dict[str, Any] = {}
     for text in args.set:
@@ -66,8 +66,7 @@ def configured(args: argparse.Namespace, base: Config | None = None) -> Config:
     for name, key in NETWORK_FLAGS.items():
         if getattr(args, name, None):
             overrides[key] = getattr(args, name)
-    if getattr(args, "exact_statistics", False):
-        overrides["data.exact_statistics"] = True
+    overrides |= {f"data.{name}": True for name in SWITCHES if getattr(args, name, False)}
     if getattr(args, "accepted", None):
         overrides["accepted"] = args.accepted
     return load(Path(args.config) if args.config else None, overrides, base)

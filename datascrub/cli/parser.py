@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     scan.add_argument("--backward", action="store_true", help="gradients of the dummy network too")
     scan.add_argument("--preprocess", metavar="PKG.MOD:FN", help="a function of your own, from array to array, before the dummy network")
     scan.add_argument("--exact-statistics", action="store_true", help="measure mean and deviation of each channel exactly, for `datascrub info RUN`")
+    scan.add_argument("--bar-codes", action="store_true", help="search every picture for bar codes, not only those in two tones (slow)")
     scan.add_argument("--load", action="append", default=[], metavar="FILE", help="a file of validators of your own")
     scan.add_argument("--tmp", metavar="DIR", help="where shadow copies and scratch lie")
     add_fail_on(scan)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from datascrub.config import SWITCHES
 from datascrub.model import RECORD, Role
 from datascrub.plan import Plan
 from datascrub.readers import Reader
@@ -36,8 +37,8 @@ def measuring(plan: Plan, backend: str, network: Mapping[str, Any] | None = None
 
 
 def _made(kind: type[Validator], network: Mapping[str, Any], plan: Plan) -> Validator:
-    if "exact_statistics" in kind.__dataclass_fields__:
-        return kind(exact_statistics=plan.data.exact_statistics)  # type: ignore[call-arg]  # the field that was just looked up
+    if switched := {name: getattr(plan.data, name) for name in SWITCHES if name in kind.__dataclass_fields__}:
+        return kind(**switched)
     return kind(**{name: value for name, value in network.items() if name in kind.__dataclass_fields__ and "backend" in kind.__dataclass_fields__})
 
 
