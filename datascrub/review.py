@@ -13,10 +13,10 @@ from datascrub.config import Config
 from datascrub.errors import UsageError
 from datascrub.model import Finding, Scope
 from datascrub.registry import load as load_files
-from datascrub.run.findings import Row, read_numbered
+from datascrub.run.findings import read_numbered
 from datascrub.run.folder import RunFolder
 from datascrub.spine.accepted import UNSEEN, Decision, place_of, remember
-from datascrub.spine.identity import contents
+from datascrub.spine.identity import Row, contents
 from datascrub.spine.shares import LIMIT
 from datascrub.spine.statistics import statistics
 

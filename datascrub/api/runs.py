@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -18,7 +17,7 @@ from datascrub.model import Finding, Role
 from datascrub.readers import CopyReport
 from datascrub.registry import load as load_files
 from datascrub.run.facts import accounts, open_facts, plain_facts
-from datascrub.run.findings import read_findings, write_quarantine
+from datascrub.run.findings import FindingsTable, read_findings, write_quarantine
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import RunPlan
 from datascrub.spine.accepted import place_of
@@ -47,7 +46,7 @@ class Run:
         folder.plan()
         summary = folder.summary()
         if summary is None:
-            summary = judge_into(folder, folder.plan(), folder.plan().config(), writes=False)
+            summary = judge_into(folder, folder.plan(), folder.plan().config(), writes=False)[0]
         return cls(folder.path, summary, summary.get("exit_code", 0))
 
     def findings(self, code: str | None = None) -> Iterator[Finding]:
@@ -100,7 +99,7 @@ def judge(run: str | os.PathLike[str], config: Config | None = None, fail_on: st
         task = config.data.task or run_plan.plan.task
         judged = dataclasses.replace(run_plan, plan=dataclasses.replace(run_plan.plan, data=config.data, task=task))
         before = folder.measured()
-        summary = judge_into(folder, judged, config, measured=Measured(**before) if before else None, baseline=compared_with)
+        summary, _ = judge_into(folder, judged, config, measured=Measured(**before) if before else None, baseline=compared_with)
         summary["exit_code"] = exit_code(summary, fail_on)
         folder.write_json(folder.summary_file, summary)
         return Run(folder.path, summary, summary["exit_code"])
@@ -108,29 +107,27 @@ def judge(run: str | os.PathLike[str], config: Config | None = None, fail_on: st
 
 def judge_into(
     folder: RunFolder, run_plan: RunPlan, config: Config, measured: Measured | None = None, writes: bool = True, baseline: Baseline | None = None
-) -> dict[str, Any]:
-    """The summary of what a run has measured, judged; its findings and quarantine are written."""
+) -> tuple[dict[str, Any], FindingsTable]:
     if measured is None:
         measured = Measured(reasons=["the scan has not come to its end; the same scan command goes on"])
         for account in accounts(folder):
             measured.add(account)
         measured.parts = parts_of(folder)
     judged = judge_run(folder, run_plan, config, baseline)
-    with contextlib.closing(judged.table) as table:
-        quarantined = table.quarantined_numbers()
-        if writes:
-            table.write(folder)
-            folder.changes.unlink(missing_ok=True)
-            if judged.compared is not None:
-                judged.compared.write(folder.changes)
-            labels = run_plan.plan.fields_of(Role.LABEL)
-            write_quarantine(folder, table.quarantined(), quarantined, labels[0].name if labels else None)
-        summary = make_summary(run_plan, measured, len(quarantined), table.counts(), judged.not_checked, judged.worst)
+    table, quarantined = judged.table, judged.table.quarantined()
+    if writes:
+        table.write(folder)
+        folder.changes.unlink(missing_ok=True)
+        if judged.compared is not None:
+            judged.compared.write(folder.changes)
+        labels = run_plan.plan.fields_of(Role.LABEL)
+        write_quarantine(folder, quarantined, labels[0].name if labels else None)
+    summary = make_summary(run_plan, measured, len(quarantined), table.counts(), judged.not_checked, judged.worst)
     summary |= judged.told()
     summary["judged_by"] = _judged_by(run_plan, config)
     if summary["flood"]:
-        summary["flood"] += common_cause(folder, quarantined)
-    return summary
+        summary["flood"] += common_cause(folder, list(quarantined))
+    return summary, table
 
 
 def judged_before(folder: RunFolder, run_plan: RunPlan, config: Config) -> dict[str, Any] | None:

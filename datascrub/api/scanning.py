@@ -106,7 +106,7 @@ def scan(
                 measured = _measure(folder, run_plan, workers or default_workers(), batch_size, scratch, watcher, earlier)
                 measured.reasons += failed
             before = judged_before(folder, run_plan, config) if is_measured and compared_with is None else None
-            summary = before or judge_into(folder, run_plan, config, measured=measured, baseline=compared_with)
+            summary = before or judge_into(folder, run_plan, config, measured=measured, baseline=compared_with)[0]
             summary["exit_code"] = exit_code(summary, fail_on)
             folder.write_json(folder.summary_file, summary)
             return Run(folder.path, summary, summary["exit_code"])

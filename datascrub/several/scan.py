@@ -18,8 +18,7 @@ from datascrub.config import Config
 from datascrub.errors import UsageError
 from datascrub.model import Finding, Scope
 from datascrub.registry import load as load_files
-from datascrub.run.findings import read_findings
-from datascrub.run.findings_table import FindingsTable
+from datascrub.run.findings import FindingsTable, read_findings
 from datascrub.run.folder import RunFolder
 from datascrub.several.court import Court
 from datascrub.several.member import NAME, PAIRS, SPLITS, Member, named, write_quarantine
@@ -193,7 +192,8 @@ def _judge(
     if not not_checked:
         with Court(path, kind, members, plans) as court:
             by = court.by
-            table.extend(court.findings(config))
+            for number, finding in court.findings(config):
+                table.add(number, finding)
             not_checked += court.not_checked
     folder = RunFolder(path)
     table.write(folder)
@@ -231,7 +231,7 @@ def _drops(path: Path, members: Sequence[Member], table: FindingsTable) -> dict[
             with place.open(encoding="utf-8", newline="") as file:
                 rows = list(csv.DictReader(file))
         made[member.name] = {row["key"]: (row["codes"], row["message"]) for row in rows}
-    for _, findings in table.quarantined():
+    for findings in table.quarantined().values():
         for finding in findings:
             its = made[finding.evidence["source"]]
             codes, message = its.get(finding.evidence["key"], ("", finding.message))

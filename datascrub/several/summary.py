@@ -10,8 +10,7 @@ from typing import Any
 
 from datascrub.errors import UsageError
 from datascrub.model import Severity
-from datascrub.run.findings import read_findings
-from datascrub.run.findings_table import FindingsTable
+from datascrub.run.findings import FindingsTable, read_findings
 from datascrub.run.folder import RunFolder
 from datascrub.several.member import Drops, Member
 from datascrub.spine.baseline import FIRST
@@ -33,7 +32,7 @@ def make_summary(
     account = {name: sum(its["account"][name] for _, its in known) for name in known[0][1]["account"]} if known else {}
     left_out = sum(len(its) for its in drops.values())
     account |= {"quarantined": left_out, "kept": account["records"] - left_out - account["unreadable"]}
-    across = [severity for _, severity in table.severities()]
+    across = [finding.severity for _, finding in table.rows]
     worst = worst_of([*across, *(Severity(its["worst"]) for _, its in known if its["worst"])])
     flood = next((f"{name}: {its['flood']}" for name, its in known if its["flood"]), None)
     return {

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import csv
 import datetime
-import itertools
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from datascrub.config import ACCEPTED, Config
 from datascrub.errors import UsageError
-from datascrub.run.findings import Row
-from datascrub.run.findings_table import FindingsTable
-from datascrub.spine.identity import Identity
+from datascrub.spine.identity import Identity, Row
 
 HEADER = ("rule", "key", "content", "field", "why", "accepted", "until")
 UNSEEN = frozenset({"record-unreadable", "part-unreadable", "sample-not-checked"})
@@ -104,43 +98,31 @@ def remember(place: Path, decisions: Iterable[Decision]) -> None:
 
 @dataclass(frozen=True)
 class Review:
-    """What became of findings under decisions: the count of those that are quiet, and the decisions that hold today."""
+    """What became of findings under decisions: those that speak, the count of those that do not, and the decisions that hold today."""
 
+    spoken: list[Row]
     told: dict[str, Any]
     in_force: frozenset[Identity]
 
 
-def review(
-    place: Path,
-    decisions: Sequence[Decision],
-    table: FindingsTable,
-    of_set: Sequence[Row],
-    identities: Callable[[Sequence[Row]], list[Identity]],
-    today: datetime.date,
-) -> Review:
-    """Take the findings that a decision in force accepts out of the table; those under an expired one speak again.
+def review(place: Path, decisions: Sequence[Decision], rows: Sequence[Row], identities: Sequence[Identity], today: datetime.date) -> Review:
+    """Leave out the findings that a decision in force accepts; those under an expired one speak again.
 
-    of_set: what else is said of the set. told: findings and samples that are quiet, by rule; findings whose decision has expired; decisions that
-    meet nothing.
+    identities: of the rows. told: findings and samples that are quiet, by rule; findings whose decision has expired; decisions that meet nothing.
     """
     in_force = frozenset(each.identity for each in decisions if each.is_in_force(today))
     expired = {each.identity for each in decisions} - in_force
-    rules, quiet, met, count_expired = Counter[str](), list[np.ndarray](), set[Identity](), 0
-    # Without a decision none of them is looked at.
-    for known, rows in itertools.chain(table.pieces(), [(np.empty(0, np.int64), list(of_set))]) if decisions else ():
-        its = identities(rows)
-        is_quiet = [identity in in_force and identity.code not in UNSEEN for identity in its]
-        rules.update(finding.code for (_, finding), is_left_out in zip(rows, is_quiet, strict=True) if is_left_out)
-        met |= in_force.intersection(its)
-        count_expired += sum(identity in expired for identity in its)
-        if len(known):
-            quiet.append(known[np.array(is_quiet, bool)])
+    is_quiet = [identity in in_force and identity.code not in UNSEEN for identity in identities]
+    quiet = [row for row, left_out in zip(rows, is_quiet, strict=True) if left_out]
+    rules: dict[str, int] = {}
+    for _, finding in quiet:
+        rules[finding.code] = rules.get(finding.code, 0) + 1
     told = {
         "file": str(place),
-        "findings": rules.total(),
-        "samples": table.remove(np.concatenate(quiet)) if quiet else 0,
+        "findings": len(quiet),
+        "samples": len({number for number, _ in quiet if number is not None}),
         "rules": dict(sorted(rules.items())),
-        "expired": count_expired,
-        "unused": len(in_force - met),
+        "expired": sum(identity in expired for identity in identities),
+        "unused": len(in_force - set(identities)),
     }
-    return Review(told, in_force)
+    return Review([row for row, left_out in zip(rows, is_quiet, strict=True) if not left_out], told, in_force)

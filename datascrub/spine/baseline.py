@@ -12,9 +12,9 @@ from typing import Any
 
 from datascrub.errors import UsageError
 from datascrub.model import Finding
-from datascrub.run.findings import Row, read_numbered
+from datascrub.run.findings import read_numbered
 from datascrub.run.folder import RunFolder
-from datascrub.spine.identity import Identity, contents
+from datascrub.spine.identity import Identity, Row, contents
 
 HEADER = ("change", "rule", "severity", "key", "field", "content", "message")
 FIRST = 10

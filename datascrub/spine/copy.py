@@ -15,7 +15,6 @@ from datascrub.errors import CopyError
 from datascrub.plan import Plan
 from datascrub.readers import CopyOptions, CopyReport
 from datascrub.registry import reader_named
-from datascrub.spine.mapped import let_go
 
 PULSE_S = 0.2
 """how often a child tells that it goes on"""
@@ -91,7 +90,6 @@ class _Pulse:
             self.flush()
 
     def flush(self) -> None:
-        let_go()
         self._tell(self._count)
         self._count, self._told = 0, time.monotonic()
 

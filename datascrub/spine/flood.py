@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,10 +16,10 @@ SHARE = 0.5
 _MINUTE_NS = 60_000_000_000
 
 
-def common_cause(run: RunFolder, numbers: np.ndarray) -> str:
+def common_cause(run: RunFolder, numbers: Sequence[int]) -> str:
     """One clause for each thing that most samples of these numbers share, "" for none. Says nothing of what nearly the whole set shares."""
     with connect(room=Room(run.spill)) as connection:
-        connection.register("chosen", {"number": numbers})
+        connection.register("chosen", {"number": np.asarray(numbers, np.int64)})
         connection.execute(f"CREATE VIEW facts AS {numbered_facts(run)}")
         columns = connection.execute("DESCRIBE facts").fetchall()
         hashes = [f"{quoted(name)}.hash" for name, kind, *_ in columns if "hash VARCHAR" in kind.replace('"', "")]

@@ -15,9 +15,10 @@ from datascrub.registry import catalogue
 from datascrub.rules import RowRule, Rule
 from datascrub.rules.columns import field_of, struct
 from datascrub.run.facts import fact_files, open_facts
-from datascrub.run.findings import Row
 from datascrub.run.folder import RunFolder
 
+Row = tuple[int | None, Finding]
+"""(number of the sample or None, finding)"""
 _SHOWN = 40
 """characters of a label that stand in a content as they are; a longer one stands as its hash"""
 _AT_ONCE = 50_000

@@ -13,7 +13,6 @@ from datascrub.rules.columns import struct
 from datascrub.rules.expression import quoted
 from datascrub.rules.rows import sentence
 from datascrub.run.facts import accounts, fact_files, open_facts
-from datascrub.run.findings import Row
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import RunPlan
 from datascrub.spine.bind import REPEATS, Bound, BoundRow, BoundSet, bind
@@ -22,9 +21,6 @@ from datascrub.spine.questions import ask
 if TYPE_CHECKING:
     import duckdb
 
-ANSWER = "answer"
-AT_ONCE = 10_000
-"""rows that are Python's objects at a time"""
 COMMON_LEAST = 3
 """samples that a rule fires on before it says something about the set"""
 RARE_SHARE = 0.01
@@ -42,18 +38,16 @@ class Judge:
         self.total = 0
         self._with_repeats: duckdb.DuckDBPyConnection | None = None
 
-    def findings(self) -> Iterator[Row]:
+    def findings(self) -> Iterator[tuple[int | None, Finding]]:
         """(number of the sample or None, finding), the questions to the set first, since some explain what rows show."""
         yield from ((None, finding) for finding in self._parts())
         if not fact_files(self.run):
             return
         with open_facts(self.run, self.is_little) as connection:
             counts = self._counts(connection)
-            explained = set[tuple[str, str | None]]()
-            for question in self.bound.sets:
-                for number, finding in self._set_findings(connection, question):
-                    explained.add((finding.code, finding.field))
-                    yield number, finding
+            said = [each for question in self.bound.sets for each in self._set_findings(connection, question)]
+            explained = {(finding.code, finding.field) for _, finding in said}
+            yield from said
             # Rules that share a code tell one fault: whether it is common is a question to all of them.
             of_code = Counter[tuple[str, str]]()
             for bound, fired in zip(self.bound.rows, counts, strict=True):
@@ -68,7 +62,7 @@ class Judge:
         self.total = counted[0]
         return list(counted[1:])
 
-    def _row_findings(self, connection: duckdb.DuckDBPyConnection, bound: BoundRow, fired: int, alike: int) -> Iterator[Row]:
+    def _row_findings(self, connection: duckdb.DuckDBPyConnection, bound: BoundRow, fired: int, alike: int) -> Iterator[tuple[int | None, Finding]]:
         is_common = bound.rule.common == "set" and alike >= COMMON_LEAST and alike > bound.rule.common_share * self.total
         column = struct(bound.field.name)
         members = "".join(f", {column}.{quoted(name)}" for name in bound.reads)
@@ -93,14 +87,11 @@ class Judge:
         is_rare = (fired == 1 and self.total >= RARE_SINGLE_OF) or fired <= RARE_SHARE * self.total
         return bound.rule.rare if bound.rule.rare is not None and is_rare and bound.severity is bound.rule.severity else bound.severity
 
-    def _set_findings(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> Iterator[Row]:
+    def _set_findings(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> Iterator[tuple[int | None, Finding]]:
         if self.total < question.rule.minimum:
             self.not_checked.append(f"{question.rule.code} on {question.field.name}: needs {question.rule.minimum:,} samples")
             return
-        for rows in self._answers(connection, question):
-            yield from self._told(connection, question, rows)
-
-    def _told(self, connection: duckdb.DuckDBPyConnection, question: BoundSet, rows: Sequence[dict[str, Any]]) -> Iterator[Row]:
+        rows = self._answers(connection, question)
         numbers = [row["number"] for row in rows if row["number"] is not None] if question.rule.scope == "sample" else []
         keys = self._keys(connection, numbers)
         for row in rows:
@@ -114,23 +105,19 @@ class Judge:
                 row["sample_key"] = keys[number]
             yield number, Finding(key, question.rule.code, severity, question.field.name, message, row, scope)
 
-    def _answers(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> Iterator[list[dict[str, Any]]]:
-        """The rows of the answer, some at a time; where they need more memory than most questions do, asked again with what the machine has."""
+    def _answers(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> list[dict[str, Any]]:
+        """The rows of the answer; where they need more memory than most questions do, asked again with what the machine has."""
         import duckdb
 
         try:
-            self._ask(connection, question)
+            return self._asked(connection, question)
         except duckdb.OutOfMemoryException:
             if not self.is_little:
                 raise
             with open_facts(self.run, is_little=False) as wide:
-                self._ask(wide, question)
-                yield from _pieces(wide)
-        else:
-            yield from _pieces(connection)
+                return self._asked(wide, question)
 
-    def _ask(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> None:
-        """Have the table `answer`: it lies in files where it is large, and rows are taken from it while other questions are asked."""
+    def _asked(self, connection: duckdb.DuckDBPyConnection, question: BoundSet) -> list[dict[str, Any]]:
         if REPEATS in question.sql and connection is not self._with_repeats:
             # Made once for several questions, which begin with it. Numbers in place of texts first, which take a third of the memory; contents that
             # share one by chance are told apart by the questions.
@@ -138,13 +125,16 @@ class Judge:
             suspects = f"SELECT hash(hash) FROM {told} GROUP BY ALL HAVING count(*) > 1"
             connection.execute(f"CREATE OR REPLACE TEMP TABLE repeats AS SELECT number, hash FROM {told} AND hash(hash) IN ({suspects})")
             self._with_repeats = connection
-        ask(connection, dataclasses.replace(question, sql=question.sql.replace(REPEATS, "repeats")), into=ANSWER)
+        result = ask(connection, dataclasses.replace(question, sql=question.sql.replace(REPEATS, "repeats")))
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def _keys(self, connection: duckdb.DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, str]:
-        if not numbers:
-            return {}
-        some = ", ".join(str(int(number)) for number in numbers)
-        return dict(connection.execute(f"SELECT number, key FROM facts WHERE number IN ({some})").fetchall())
+        made: dict[int, str] = {}
+        for start in range(0, len(numbers), 50_000):
+            some = ", ".join(str(int(number)) for number in numbers[start : start + 50_000])
+            made |= dict(connection.execute(f"SELECT number, key FROM facts WHERE number IN ({some})").fetchall())
+        return made
 
     def _parts(self) -> Iterator[Finding]:
         for part in parts_of(self.run):
@@ -160,16 +150,8 @@ def _field_name(bound: BoundRow) -> str | None:
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[Any, ...]]:
     result = connection.cursor().execute(query)
-    while some := result.fetchmany(AT_ONCE):
+    while some := result.fetchmany(10_000):
         yield from some
-
-
-def _pieces(connection: duckdb.DuckDBPyConnection) -> Iterator[list[dict[str, Any]]]:
-    """The rows of an answer, some at a time."""
-    result = connection.cursor().execute(f"SELECT * FROM {ANSWER}")
-    names = [column[0] for column in result.description]
-    while some := result.fetchmany(AT_ONCE):
-        yield [dict(zip(names, row, strict=True)) for row in some]
 
 
 def parts_of(run: RunFolder) -> list[dict[str, Any]]:

@@ -8,12 +8,9 @@ from pathlib import Path
 from datascrub.model import Part, Shard
 from datascrub.plan import Plan
 from datascrub.registry import reader_named
-from datascrub.spine.mapped import let_go
 
 
 def list_shards(plan: Plan, tmp: str | None) -> Iterator[Shard | Part]:
     """The shards and parts of a source, lazily; meant for a child process."""
     with reader_named(plan.container)(Path(plan.source), limits=plan.limits, tmp=Path(tmp) if tmp else None) as reader:
-        for piece in reader.shards(plan):
-            let_go()
-            yield piece
+        yield from reader.shards(plan)

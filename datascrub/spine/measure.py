@@ -14,7 +14,6 @@ from datascrub.readers.stamps import Stamps
 from datascrub.run.facts import FactsTable, Unchanged
 from datascrub.run.folder import RunFolder
 from datascrub.spine.beside import lend_masks
-from datascrub.spine.mapped import let_go
 from datascrub.spine.note import Note
 from datascrub.spine.spans import pieces
 from datascrub.spine.station import Station, earlier_of, station_of
@@ -164,7 +163,6 @@ def measure_shard(task: ShardTask) -> ShardAccount:
     with folder.writing():
         measurer.table.write(folder.shard_file(task.shard.number), asdict(measurer.account), unchanged)
         note.done()
-    let_go()
     return measurer.account
 
 

@@ -37,18 +37,15 @@ def check_questions(plan: Plan, config: Config) -> None:
             ask(connection, question, schema)
 
 
-def ask(connection: duckdb.DuckDBPyConnection, question: BoundSet, schema: Schema | None = None, into: str | None = None) -> None:
-    """Ask the facts. Raises UsageError where the question is no single SELECT, or can't be asked.
-
-    into: a table for the answer; without it, the answer is left where it is.
-    """
+def ask(connection: duckdb.DuckDBPyConnection, question: BoundSet, schema: Schema | None = None) -> duckdb.DuckDBPyConnection:
+    """The answer of the facts to a question. Raises UsageError where it is no single SELECT, or can't be asked."""
     import duckdb
 
     try:
         statements = connection.extract_statements(question.sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise UsageError(f"the condition of {question.rule.code} is no condition, but {len(statements)} statements", fix="give one condition")
-        connection.execute(f"CREATE OR REPLACE TABLE {into} AS {question.sql}" if into else question.sql, dict(question.parameters) or None)
+        return connection.execute(question.sql, dict(question.parameters) or None)
     except duckdb.OutOfMemoryException:  # not the condition's fault: it can be asked again with more
         raise
     except duckdb.Error as error:

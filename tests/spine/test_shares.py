@@ -12,7 +12,7 @@ from datascrub.config import Config, RuleConfig, from_table
 from datascrub.errors import UsageError
 from datascrub.model import Finding, Scope, Severity
 from datascrub.review import accept
-from datascrub.run.findings_table import FindingsTable
+from datascrub.run.findings import FindingsTable
 from datascrub.spine.shares import loud, over_limits, worst_counted
 from tests.spine.conftest import MakeSet
 
@@ -48,7 +48,7 @@ def test_findings_are_ranked() -> None:
 @pytest.mark.parametrize(("count", "total", "is_loud"), [(21, 100, True), (20, 100, False), (9, 10, False), (10, 10, True)])
 def test_warning_on_much_of_the_set_is_loud(count: int, total: int, is_loud: bool) -> None:
     """Over a fifth of the set, and ten samples: one finding of the set beside those of the samples."""
-    made = loud(FindingsTable(fired("image-too-dark", Severity.WARNING, count)), total, 0.2)
+    made = loud(fired("image-too-dark", Severity.WARNING, count), total, 0.2)
     assert len(made) == int(is_loud)
     if made:
         number, finding = made[0]
@@ -59,9 +59,9 @@ def test_warning_on_much_of_the_set_is_loud(count: int, total: int, is_loud: boo
 def test_errors_infos_and_what_the_set_says_already_are_not_loud() -> None:
     """Loud is about warnings: errors have the flood, and one finding of the set is enough."""
     for severity in (Severity.ERROR, Severity.INFO):
-        assert loud(FindingsTable(fired("rule", severity, 50)), 100, 0.2) == []
+        assert loud(fired("rule", severity, 50), 100, 0.2) == []
     rows = [*fired("rule", Severity.WARNING, 50), (None, Finding(None, "rule", Severity.WARNING, "data", "said", scope=Scope.SET))]
-    assert loud(FindingsTable(rows), 100, 0.2) == []
+    assert loud(rows, 100, 0.2) == []
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ def test_limits_decide_in_place_of_severities(warn_if: int | float | None, fail_
     """Five of a hundred: fail_if that is reached makes an error, warn_if a warning, and below both the rule does not count."""
     rules = {"rule": RuleConfig(warn_if=warn_if, fail_if=fail_if)}
     for severity in Severity:
-        table = FindingsTable(fired("rule", severity, 5))
-        over = over_limits(table, 100, rules)
-        assert worst_counted(table, over, rules) == worst
+        rows = fired("rule", severity, 5)
+        over = over_limits(rows, 100, rules)
+        assert worst_counted(rows, over, rules) == worst
         assert [finding.severity for _, finding in over] == ([worst] if worst else [])
-    table = FindingsTable(fired("other", Severity.WARNING, 1))
-    assert worst_counted(table, over_limits(table, 100, rules), rules) == "warning"
+    rows = fired("other", Severity.WARNING, 1)
+    assert worst_counted(rows, over_limits(rows, 100, rules), rules) == "warning"
 
 
 def test_limit_counts_what_is_said_once() -> None:
     """Where the set says it for its samples, the limit goes by the samples that it speaks of."""
     row: Row = (None, Finding(None, "rule", Severity.WARNING, "data", "said", {"samples": 60, "of": 100}, Scope.SET))
-    assert len(over_limits(FindingsTable([row]), 100, {"rule": RuleConfig(fail_if=0.6)})) == 1
-    assert over_limits(FindingsTable([row]), 100, {"rule": RuleConfig(fail_if=61)}) == []
+    assert len(over_limits([row], 100, {"rule": RuleConfig(fail_if=0.6)})) == 1
+    assert over_limits([row], 100, {"rule": RuleConfig(fail_if=61)}) == []
 
 
 @pytest.mark.parametrize(("given", "value"), [("1%", 0.01), (0.25, 0.25), (10, 10), (1, 1), ("100%", 1.0)])
