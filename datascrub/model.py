@@ -80,6 +80,10 @@ class Field:
     shape: tuple[int, ...] | None = None
     declared: tuple[str, ...] = ()
 
+    def in_role(self, role: Role) -> Field:
+        """This field in the role that its owner gives it; in another than the guessed one it holds no classes of objects."""
+        return self if role is self.role else replace(self, role=role, declared=tuple(each for each in self.declared if each != OBJECTS))
+
 
 RECORD = Field("record", Role.RECORD, Kind.NOTE)
 CORNERS = "corners"

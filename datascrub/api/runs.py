@@ -16,6 +16,7 @@ from datascrub.config import Config
 from datascrub.model import Finding, Role
 from datascrub.readers import CopyReport
 from datascrub.registry import load as load_files
+from datascrub.registry import validators
 from datascrub.run.facts import accounts, open_facts, plain_facts
 from datascrub.run.findings import FindingsTable, read_findings, write_quarantine
 from datascrub.run.folder import RunFolder
@@ -143,7 +144,8 @@ def judged_before(folder: RunFolder, run_plan: RunPlan, config: Config) -> dict[
 
 
 def _judged_by(run_plan: RunPlan, config: Config) -> str:
-    """A digest of what findings depend on beside the facts: plan, rules and their thresholds, versions."""
-    told = [run_plan.identity(), run_plan.plan.task, *(dataclasses.asdict(each) for each in (config.data, config.report)), config.accepted]
+    """A digest of what findings depend on beside the facts: plan, rules as they are today, their thresholds, versions."""
+    catalogue = [repr(kind()) + repr(kind().rules()) for kind in validators()]
+    told = [catalogue, run_plan.identity(), run_plan.plan.task, *(dataclasses.asdict(each) for each in (config.data, config.report)), config.accepted]
     rules = {code: dataclasses.asdict(rule) for code, rule in sorted(config.rules.items())}
     return xxhash.xxh3_64_hexdigest(json.dumps([*told, rules], default=str, sort_keys=True).encode())

@@ -21,7 +21,8 @@ from datascrub.model import Part
 from datascrub.network.choose import checked, choose_backend, settings_of
 from datascrub.readers import Survey
 from datascrub.registry import load as load_files
-from datascrub.run.facts import accounts, compact, count_rows, sound_shards
+from datascrub.run.compact import compact
+from datascrub.run.facts import accounts, count_rows, sound_shards
 from datascrub.run.folder import RunFolder
 from datascrub.run.plan_file import Choice, RunPlan
 from datascrub.spine.accepted import place_of, read_decisions

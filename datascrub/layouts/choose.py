@@ -68,4 +68,4 @@ def _with_roles(fit: Fit, data: DataConfig) -> Fit:
         raise UsageError(
             f"data.roles names {missing[0]}, which the records don't hold", fix=f"fields: {', '.join(field.name for field in fit.fields)}"
         )
-    return replace(fit, fields=tuple(replace(field, role=data.roles.get(field.name, field.role)) for field in fit.fields))
+    return replace(fit, fields=tuple(field.in_role(data.roles.get(field.name, field.role)) for field in fit.fields))

@@ -91,8 +91,7 @@ def _with_roles(fields: tuple[Field, ...], roles: Mapping[str, Role]) -> tuple[F
     for name in roles:
         if name not in names:
             raise UsageError(f"data.roles names {name}, which the source does not hold", fix=f"its fields: {', '.join(names)}")
-    given = [dataclasses.replace(field, role=roles.get(field.name, field.role)) for field in fields]
-    return tuple(given)
+    return tuple(field.in_role(roles.get(field.name, field.role)) for field in fields)
 
 
 def _with_domains(fields: tuple[Field, ...], declared: Mapping[str, FieldConfig]) -> tuple[Field, ...]:

@@ -37,8 +37,8 @@ class Validator(ABC):
     measures: ClassVar[Mapping[str, Measurement]]
     measured_with: ClassVar[frozenset[str]] = frozenset()
     """parameters that measuring needs: a scan sets them by flags of its own, and a later judging can't change them"""
-    of_objects: ClassVar[bool] = False
-    """whether it looks at the classes of objects, which are an array only in their form"""
+    sees_objects: ClassVar[bool] = False
+    """whether it looks at the classes of objects, too, which are an array only in their form"""
     version: ClassVar[int] = 1
     """Goes up when the same bytes would be measured differently, so that older facts are not taken over."""
 
@@ -49,7 +49,7 @@ class Validator(ABC):
 
     def applies(self, field: Field) -> bool:
         """Whether it measures this field."""
-        return field.role in self.roles and field.kind in self.kinds and self.of_objects is (OBJECTS in field.declared)
+        return field.role in self.roles and field.kind in self.kinds and (self.sees_objects or OBJECTS not in field.declared)
 
     def parameters(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}

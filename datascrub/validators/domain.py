@@ -41,6 +41,7 @@ class Domain(Validator):
         measured field, and judged without reading again; a field that is declared for the first time has to be scanned.
     """
 
+    sees_objects: ClassVar[bool] = True
     roles: ClassVar[frozenset[Role]] = frozenset({Role.IMAGE, Role.ARRAY, Role.LABEL, Role.BOXES, Role.MASK, Role.WEIGHT})
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.ARRAY})
     measures: ClassVar[Mapping[str, Measurement]] = {

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from datascrub.model import Column, Kind, Role, Severity
+from datascrub.model import OBJECTS, Column, Field, Kind, Role, Severity
 from datascrub.rules import Measurement, Rule, SetRule
 from datascrub.validators.base import Validator
 
@@ -72,12 +72,15 @@ class ObjectLabels(Validator):
         than 256).
     """
 
-    of_objects: ClassVar[bool] = True
+    sees_objects: ClassVar[bool] = True
     roles: ClassVar[frozenset[Role]] = frozenset({Role.ARRAY})
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.ARRAY})
     measures: ClassVar[Mapping[str, Measurement]] = {
         "object_labels": Measurement("BIGINT[]", "the different classes of the sample's objects, sorted; NULL where there are more than 256"),
     }
+
+    def applies(self, field: Field) -> bool:
+        return super().applies(field) and OBJECTS in field.declared
 
     def measure(self, column: Column) -> Mapping[str, np.ndarray]:
         made = self.blank(len(column))

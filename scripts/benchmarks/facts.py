@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from datascrub.rules import SetRule
-from datascrub.run.facts import ROWS_A_FILE
+from datascrub.run.compact import ROWS_A_FILE
 
 _OF_BYTES = {"hash": "md5({} || '-' || copy)", "pixel_hash": "md5({} || '-' || copy)", "perceptual_hash": "(hash({}, copy) >> 1)::BIGINT"}
 """measurements that tell contents apart: copies would all be duplicates of each other"""

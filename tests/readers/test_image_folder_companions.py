@@ -28,6 +28,12 @@ def photo(seed: int, form: str = "JPEG") -> bytes:
     return held.getvalue()
 
 
+def photo_of(width: int, height: int) -> bytes:
+    held = io.BytesIO()
+    Image.new("RGB", (width, height), (90, 120, 30)).save(held, "JPEG")
+    return held.getvalue()
+
+
 def mask(seed: int, mode: str = "L", form: str = "PNG") -> bytes:
     plane = np.zeros((30, 40), np.uint8)
     plane[5 : 10 + seed, 8:20] = 1 + seed % 3
@@ -193,6 +199,27 @@ def test_coco_is_found_where_most_of_its_pictures_are(tmp_path: Path, place: str
     assert ("annotation-size-mismatch", place) in Found(root).codes
     (root / place).write_bytes(coco([f"gone-{name}" for name in names]))
     assert Found(root).annotations == []
+
+
+def test_a_name_in_two_splits_is_held_against_neither_picture(tmp_path: Path) -> None:
+    """COCO's names have no folder: where two splits hold one name, whose size is meant can't be told, and nothing is accused."""
+    names = [f"{number:03d}.jpg" for number in range(6)]
+    small = {f"val/{name}": mask(0, form="JPEG") for name in names}
+    large = {f"train/{name}": photo_of(80, 60) for name in names}
+    places = {"annotations/instances_val.json": coco(names), "annotations/instances_train.json": coco(names, width=80, height=60)}
+    found = Found(lay(tmp_path, small | large | places))
+    assert len(found.annotations) == 2
+    assert found.codes == set()
+
+
+@pytest.mark.parametrize("name", ["../outside.jpg", "{outside}"])
+def test_names_that_lead_out_of_the_source_are_not_followed(tmp_path: Path, name: str) -> None:
+    """A file name of an annotation is looked for inside the source alone."""
+    lay(tmp_path, {"outside.jpg": photo(1)})
+    name = name.format(outside=tmp_path / "outside.jpg")
+    names = [f"{number:03d}.jpg" for number in range(6)]
+    found = Found(lay(tmp_path / "set", photos("data") | {"data/labels.json": coco([*names, name])}))
+    assert found.codes == {("annotation-orphan", "data/labels.json")}
 
 
 def test_panoptic_and_captions_of_coco_are_healthy() -> None:

@@ -126,6 +126,20 @@ def outside(folder: Path) -> list[tuple[str, int, int, bytes]]:
     return [(path.name, path.stat().st_mtime_ns, path.stat().st_mode, path.read_bytes()) for path in sorted(folder.iterdir())]
 
 
+def test_sound_tables_make_one_shard_and_a_damaged_one_its_own(tmp_path: Path, sound: Path) -> None:
+    """Ranges without damage go together up to the size of a shard; what a damaged table holds is measured apart, and every record is counted once."""
+    assert len(tables(sound)) > 10
+    assert len(Read(sound).shards) == 1
+    shutil.copytree(sound, tmp_path / "db")
+    flip(tables(tmp_path / "db")[5], 80)
+    read = Read(tmp_path / "db")
+    assert 1 < len(read.shards) < len(tables(sound))
+    firsts = [shard.first for shard in read.shards]
+    counts = [shard.count or 0 for shard in read.shards]
+    assert firsts == [sum(counts[:at]) for at in range(len(counts))]
+    assert len(read.records) == sum(counts)
+
+
 def test_sound_database_is_read_whole(sound: Path, ten_thousand: Records) -> None:
     """All records come in key order, the shards count exactly, and nothing is accused."""
     read = Read(sound)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from datascrub.rules import Measurement
-from datascrub.run.facts import FactsTable, accounts, compact, open_facts
+from datascrub.run.compact import compact
+from datascrub.run.facts import FactsTable, accounts, open_facts
 from datascrub.run.folder import RunFolder
 
 SCHEMA = {
@@ -86,7 +87,7 @@ def test_numbers_follow_shards_not_time(run: RunFolder) -> None:
 
 def test_a_large_shard_stays_as_it_is(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compacting leaves the file of a large shard with its final numbers alone; behind a lost row, numbers are given anew."""
-    monkeypatch.setattr("datascrub.run.facts.ROWS_TO_STAY", 4)
+    monkeypatch.setattr("datascrub.run.compact.ROWS_TO_STAY", 4)
     for shard, (count, expected, first) in enumerate([(2, 2, 0), (5, 5, 2), (1, 1, 7), (1, 1, 8), (4, 5, 9), (6, 6, 14)]):
         write(run, shard, count, expected=expected, first=first)
     with open_facts(run) as connection:

@@ -101,6 +101,10 @@ def test_second_scan_judges_only_what_changed(make_set: MakeSet, tmp_path: Path,
     datascrub.judge(out, config=quiet)
     assert told(datascrub.scan(source, out=out)) == first
     assert len(asked) == 5
+    with monkeypatch.context() as newer:
+        newer.setattr(runs, "validators", list)
+        datascrub.scan(source, out=out)
+    assert len(asked) == 6
     decided = Config(accepted=str(tmp_path / "reviewed.csv"))
     datascrub.scan(source, out=out, config=decided)
     accept(out, ["set.h5#6"], rule="values-not-finite", why="meant", config=decided)

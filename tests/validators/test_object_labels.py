@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import datascrub
+from datascrub.config import from_table
 from datascrub.layouts.base import Record
 from datascrub.layouts.example import Example
 from datascrub.layouts.example_message import message
 from datascrub.model import OBJECTS, Column, Field, Kind, Limits, Role
+from tests.readers.tfrecord_bytes import frame
 from tests.validators.court import judged, of
 
 
@@ -66,3 +69,23 @@ def test_as_many_classes_as_boxes() -> None:
     assert {field.name: field.declared[-1:] for field in fit.fields}["image/object/class/label"] == (OBJECTS,)
     _, problems = Example().decode([[record] for record in records], fit.fields, Limits())
     assert {row: problem.code for row, problem in problems.items()} == {0: "record-size-mismatch", 2: "record-size-mismatch"}
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        ({"data": {"fields": {"image/object/class/label": {"range": [1, 15]}}}}, "values-out-of-range"),
+        ({"data": {"roles": {"image/object/class/label": "label"}, "classes": 15}}, "label-out-of-range"),
+    ],
+)
+def test_what_the_owner_declares_of_the_classes_counts(tmp_path: Path, table: dict[str, Any], code: str) -> None:
+    """A declared range, and a declared role, are judged as those of any other field."""
+    records = []
+    for at in range(30):
+        made = message("Example")()
+        made.features.feature.add(key=b"image/object/class/label").value.int64_list.value.append(20 if at == 7 else 1 + at % 10)
+        made.features.feature.add(key=b"x").value.float_list.value.extend([at / 7, 1.0])
+        records.append(made.SerializeToString())
+    (tmp_path / "set.tfrecord").write_bytes(b"".join(frame(record) for record in records))
+    run = datascrub.scan(tmp_path / "set.tfrecord", out=tmp_path / "run", config=from_table(table))
+    assert [(finding.key, finding.code) for finding in run.findings() if finding.severity == "error"] == [("set.tfrecord#7", code)]

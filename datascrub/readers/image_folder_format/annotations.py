@@ -24,6 +24,8 @@ _CLASS_LISTS = frozenset(
     (b"classes.txt", b"labels.txt", b"obj.names", b"names.txt", b"train.txt", b"val.txt", b"test.txt", b"readme.txt", b"notes.json")
 )
 """what stands among annotation files and is none"""
+SOMEWHERE = b""
+"""in place of the path of a picture: it is there, but which of several it is can't be told"""
 _TEXT_BYTES = 1 << 20
 _ROBOFLOW = (b"readme.", b"readme_", b"_darknet.")
 
@@ -140,22 +142,30 @@ class Annotations:
             yield Part("annotation-missing", place, says, {"count": without})
 
     def picture(self, name: str) -> bytes | None:
-        """The picture that COCO's file calls so, relative to the root; None where there is none."""
+        """The picture that COCO's file calls so, relative to the root; SOMEWHERE if several may be meant, None where there is none.
+
+        A name that leads out of the source names what its last part does.
+        """
         raw = os.fsencode(name) if "\0" not in name else b"/"
         for folder in dict.fromkeys((self.pictures, os.path.dirname(self.place), b"")):
-            if os.path.isfile(os.path.join(self._root, folder, raw)):
-                return os.path.normpath(os.path.join(folder, raw))
+            inside = os.path.normpath(os.path.join(folder, raw))
+            if not inside.startswith((b"/", b"..")) and os.path.isfile(os.path.join(self._root, inside)):
+                return inside
         return self._below.get(os.path.basename(raw))
 
     @cached_property
     def _below(self) -> Mapping[bytes, bytes]:
         """Name -> path of the files below the folder of the pictures: COCO names files without the folder of their split."""
-        top = os.path.join(self._root, self.pictures)
-        return {name: os.path.relpath(os.path.join(folder, name), self._root) for folder, _, names in os.walk(top) for name in names}
+        made: dict[bytes, bytes] = {}
+        for folder, _, names in os.walk(os.path.join(self._root, self.pictures)):
+            inside = os.path.relpath(folder, self._root)
+            for name in names:
+                made[name] = SOMEWHERE if name in made else os.path.join(inside, name)
+        return made
 
     def _size_of(self, picture: bytes) -> tuple[int, int] | None:
         """(width, height) of a picture by its header; None where it tells nothing."""
-        header = header_of(head_of(self.path(picture), HEAD_BYTES) or b"")
+        header = None if picture == SOMEWHERE else header_of(head_of(self.path(picture), HEAD_BYTES) or b"")
         return None if header is None else (header.width, header.height)
 
     def _listed_classes(self) -> int | None:
